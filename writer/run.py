@@ -28,6 +28,8 @@ Reward = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False), f
 def _has_own_address(agent: str) -> str:
     if agent.endswith(("/statistics", "/usage")):
         raise ValueError("must not end in /statistics or /usage: the address of its profile would be that of numbers")
+    if agent in {".", ".."}:
+        raise ValueError("must not be . or ..: clients remove these from the address of its profile")
     return agent
 
 
@@ -39,7 +41,8 @@ AgentKey = Annotated[
 ]
 """The name of an agent, 1 to 200 characters; without control characters, because paths and terminals show it.
 
-It ends in neither ``/statistics`` nor ``/usage``, which follow it in the addresses of a profile's numbers.
+It ends in neither ``/statistics`` nor ``/usage``, which follow it in the addresses of a profile's numbers, and is not
+``.`` or ``..``.
 """
 LONGEST_TASK = 20_000
 """Maximum characters of a task as the backend sends it; removing secrets may make a task longer."""

@@ -304,11 +304,19 @@ async def test_an_agent_is_read_by_whatever_name_it_was_retained_under(agent: st
         assert (await alice.http.get(f"/v1/profiles/{written}/usage")).status_code == 200
 
 
-@pytest.mark.parametrize("agent", ["team/statistics", "team/usage"])
-async def test_a_name_that_would_make_a_profile_unreachable_is_refused(agent: str, alice: User):
+@pytest.mark.parametrize(
+    ("agent", "why"),
+    [
+        ("team/statistics", "must not end in /statistics or /usage"),
+        ("team/usage", "must not end in /statistics or /usage"),
+        (".", "must not be . or .."),
+        ("..", "must not be . or .."),
+    ],
+)
+async def test_a_name_that_would_make_a_profile_unreachable_is_refused(agent: str, why: str, alice: User):
     answer = await alice.http.post("/v1/retain", json={"agent": agent, "task": "weed", "outcome": "success"})
     assert answer.status_code == 422, answer.text
-    assert "must not end in /statistics or /usage" in answer.text
+    assert why in answer.text
 
 
 async def test_the_agents_of_a_user_are_listed_with_their_numbers(alice: User, bob: User):
