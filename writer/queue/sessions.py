@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
@@ -49,35 +50,37 @@ class SessionHandler:
     queue: Queue
     keyring: Keyring
     summarist: Summarist | None = None
-    _to_summarise: dict[UUID, Profile] = field(default_factory=dict, init=False)
-    """Profiles of the sessions that were read, and for which no summary was looked for since."""
-    _summarised_last: str = field(default="", init=False)
-    """The user whose session was summarised last; the users after this one, by name, come first."""
+    _to_summarise: OrderedDict[str, OrderedDict[UUID, Profile]] = field(default_factory=OrderedDict, init=False)
+    """Profiles of the sessions that were read, and for which no summary was looked for since; by user, the next first.
+
+    The first entry of a plain dict takes the longer to find, the more entries before it were removed.
+    """
 
     async def handle(self, leases: Sequence[Lease]) -> None:
-        """Stores the facts of all leased sessions.
+        """Stores the facts of all leased sessions, the oldest first.
 
         Raises:
             DatabaseUnavailable: some sessions were not read, or not completely.
         """
-        for lease in leases:
+        for lease in sorted(leases, key=lambda each: each.row_id):
             how = await self.queue.attempt([lease], self.read(lease))
             READ.labels(how).inc()
             if how == "ready" and self.summarist is not None:
-                self._to_summarise[lease.row_id] = Profile(lease.user_sub, lease.agent_key, lease.claimed_at)
+                waiting = self._to_summarise.setdefault(lease.user_sub, OrderedDict())
+                waiting[lease.row_id] = Profile(lease.user_sub, lease.agent_key, lease.claimed_at)
 
     async def summarise(self) -> bool:
-        """Has one of the sessions that were read summarised, users taking turns; returns False if none was left.
+        """Has the first of the sessions that were read summarised, users taking turns; returns False if none was left.
 
         Sessions for which no summary is due are passed over, for LOOK_S. A summary that fails is due again after
         further turns.
         """
         began = time.monotonic()
         while self._to_summarise and self.summarist is not None:
-            of_all = self._to_summarise.items()
-            turns = [(each.user_sub <= self._summarised_last, each.user_sub, session_id) for session_id, each in of_all]
-            _, self._summarised_last, session_id = min(turns)
-            profile = self._to_summarise.pop(session_id)
+            user_sub, waiting = self._to_summarise.popitem(last=False)
+            session_id, profile = waiting.popitem(last=False)
+            if waiting:
+                self._to_summarise[user_sub] = waiting  # behind the other users
             try:
                 done = await self.summarist.summarise(profile, session_id)
                 if done or (self._to_summarise and time.monotonic() - began >= LOOK_S):

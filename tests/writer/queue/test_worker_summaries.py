@@ -71,6 +71,17 @@ async def test_users_take_turns_with_the_model(bank: Bank, user: str):
     assert model.read == ["attic", "guestroom", "cellar", "garage"]
 
 
+async def test_the_user_who_waits_longest_comes_first_whatever_the_name(bank: Bank, user: str):
+    async def nothing() -> None:
+        pass
+
+    for name in ("c", "a", "b"):
+        await talk(bank, f"{name}-{user}", name)
+    model = Silent(nothing)
+    await drain(worker(bank, model))
+    assert model.read == ["c", "a", "b"]
+
+
 async def test_a_session_of_many_turns_of_few_words_is_summarised(bank: Bank, user: str):
     async def nothing() -> None:
         pass
