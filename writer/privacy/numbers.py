@@ -14,7 +14,7 @@ from stdnum import luhn
 
 from retrieval.patterns import byte_patterns, patterns, word_sets
 
-REGIONS = tuple("US CA GB DE FR IT ES JP KR CN IN BR RU MX AU ID PK NG BD PH EG ET PL TR NL".split())
+REGIONS = tuple("US CA GB DE FR IT ES JP KR CN IN BR RU MX AU ID PK NG BD PH EG ET PL TR NL FI GR IL VN".split())
 """Countries whose national phone numbers are recognised: the largest by population or economy, and some more."""
 NEAR_BEFORE, NEAR_AFTER = 80, 40
 """Number of bytes before and after a number that are searched for a word that tells its kind."""

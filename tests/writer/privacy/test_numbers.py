@@ -80,6 +80,13 @@ IN_CONTEXT = [
     "4155550132 text me",
     "numer telefonu: 601 234 567",
     "telefonum 05321234567",
+    "puhelinnumeroni on 0401234567",
+    "kännykkäni on 0401234567",
+    "số điện thoại của tôi là 0912345678",
+    "sđt 0912345678",
+    "τηλέφωνο: 2101234567",
+    "το κινητό μου είναι 6912345678",
+    "הטלפון שלי 0501234567",
 ]
 NO_PHONES = [
     "05-12-2024 10:00",
@@ -224,6 +231,9 @@ def test_none_of_five_hundred_ids_that_begin_with_4_is_a_card():
         f"numer karty {CARD}",
         f"kart numaram {CARD}",
         f"بطاقتي {CARD}",
+        f"κάρτα {CARD}",
+        f"הכרטיס שלי {CARD}",
+        f"luottokorttini {CARD}",
         f"{CARD}",
         "4539.5787.6362.1486",
         "4539\u202f5787\u202f6362\u202f1486",

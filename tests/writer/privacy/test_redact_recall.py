@@ -93,6 +93,48 @@ def test_a_password_is_found_under_a_name_in_turkish_capitals_and_behind_a_russi
     assert redact({"ŞİFRE": "Gizli123"})[0] == {"ŞİFRE": "[REDACTED:password]"}
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "salasana: Tiger2024!",
+        "salasanani on Tiger2024!",
+        "mật khẩu: Tiger2024!",
+        "Mật khẩu của tôi là Tiger2024!",
+        "הסיסמה שלי היא Tiger2024!",
+        "סיסמא: Tiger2024!",
+        "κωδικός μου είναι Tiger2024!",
+        "ΚΩΔΙΚΟΣ ΠΡΟΣΒΑΣΗΣ: Tiger2024!",
+    ],
+)
+def test_a_password_is_found_under_a_finnish_vietnamese_hebrew_or_greek_name(text: str) -> None:
+    clean, found = redact_text(text)
+    assert (clean.partition("[")[0], found) == (text.partition("Tiger")[0], {"password": 1})
+
+
+@pytest.mark.parametrize("name", ["salasana", "mật khẩu", "סיסמה", "κωδικός πρόσβασης"])
+def test_a_field_of_such_a_name_holds_a_password(name: str) -> None:
+    assert redact({name: "kissa77x"})[0] == {name: "[REDACTED:password]"}
+
+
+def test_a_greek_word_for_codes_alone_is_no_name_of_a_password() -> None:
+    text = "κωδικός προϊόντος: AB12345, κωδικός παραγγελίας: 4711AX"
+    assert redact_text(text)[0] == text
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("pay de89370400440532013000 today", "pay [REDACTED:iban] today"),
+        ("de89 3704 0044 0532 0130 00 from your bank", "[REDACTED:iban] from your bank"),
+        ("gb29 nwbk 6016 1331 9268 19", "[REDACTED:iban]"),
+        ("nl91abna0417164300", "[REDACTED:iban]"),
+        ("id de89370400440532013001", "id de89370400440532013001"),
+    ],
+)
+def test_an_iban_in_small_letters_is_taken_out_if_its_check_digits_are_right(text: str, clean: str) -> None:
+    assert redact_text(text)[0] == clean
+
+
 @pytest.mark.parametrize("text", ["ssn 123-45-6789", "my social security number is 123 45 6789", '"ssn": "123456789"'])
 def test_a_social_security_number_is_personal_data(text: str) -> None:
     clean, found = redact_text(text)
