@@ -56,6 +56,12 @@ def with_commas(names: Iterable[str]) -> str:
     return ", ".join('"{}"'.format(name.replace('"', '""')) if {",", '"'} & {*name} else name for name in names)
 
 
+def on_one_line(name: str) -> str:
+    """Returns a name for a line of a form; as a JSON string if the line would not be read as the name otherwise."""
+    is_plain = name.splitlines() == [name] == [name.strip()] and not name.startswith('"')
+    return name if is_plain else json.dumps(name)
+
+
 def when(value: datetime | date | None) -> object:
     """Returns a time in UTC to the minute, as an HTML time element."""
     if value is None:
@@ -182,7 +188,7 @@ def static_version(name: str) -> str:
 
 FILTERS: Sequence[Callable[..., object]] = (
     *(when, ago, days, number, percent, signed, plain, times, measured, typed),
-    *(form_value, with_commas, pretty, label, call, chat_call),
+    *(form_value, with_commas, on_one_line, pretty, label, call, chat_call),
 )
 """Filters of the templates, each under the function's name."""
 

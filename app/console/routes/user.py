@@ -1,5 +1,6 @@
 """Page of the user: settings of a profile, and recent changes."""
 
+import json
 from typing import Any
 
 from fastapi import APIRouter, HTTPException, Request, Response
@@ -65,10 +66,14 @@ def _value(setting: Setting, form: Fields) -> object:
     if setting.kind == "switch":
         return text == "on"
     if setting.kind == "tools":
-        pairs = [line.rpartition(":") for line in text.splitlines() if line.strip()]
-        if not all(name.strip() for name, _, _ in pairs):
+        pairs = [line.strip().rpartition(":") for line in text.splitlines() if line.strip()]
+        try:
+            names = [json.loads(name) if name.startswith('"') else name.strip() for name, _, _ in pairs]
+        except ValueError:
+            names = [""]
+        if not all(names):
             raise HTTPException(422, f"nothing was changed: each line of “{setting.label}” must be “tool: kind”")
-        return {name.strip(): kind.strip() for name, _, kind in pairs}
+        return {name: kind.strip() for name, (_, _, kind) in zip(names, pairs, strict=True)}
     if not text and setting.may_be_empty:
         return None
     if setting.kind == "choice":

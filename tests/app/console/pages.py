@@ -27,6 +27,7 @@ class Page(HTMLParser):
         self.elements: set[str] = set()
         self.attributes: set[str] = set()
         self._options: tuple[str, bool] | None = None
+        self._area: str | None = None
         self.feed(text)
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
@@ -40,6 +41,7 @@ class Page(HTMLParser):
             self.forms.append(Form(given["action"], given["method"]))
         if self.forms and "name" in given and tag in {"input", "textarea"}:
             self._input(given)
+            self._area = given["name"] if tag == "textarea" else None
         if tag == "select":
             self._options = given["name"], False
         if tag == "option" and self._options and self.forms:
@@ -47,6 +49,16 @@ class Page(HTMLParser):
             if "selected" in given or not (chosen or name in self.forms[-1].fields):
                 self.forms[-1].fields[name] = given.get("value", "")
                 self._options = name, "selected" in given
+
+    def handle_data(self, data: str) -> None:
+        if self._area is not None:
+            self.forms[-1].fields[self._area] += data
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "textarea" and self._area is not None:
+            fields = self.forms[-1].fields
+            fields[self._area] = fields[self._area].removeprefix("\n")  # the one behind the tag is none of the text
+            self._area = None
 
     def _input(self, given: dict[str, str]) -> None:
         form = self.forms[-1]

@@ -187,6 +187,7 @@ async def test_a_form_without_the_visits_token_or_from_elsewhere_changes_nothing
         ("k", "0.5", "“Cases on a slate” must be a whole number"),
         ("explore", "often", "“Share of slates changed at random” must be a number"),
         ("tool_kinds", "peek: read\npoke write", "each line of “Kinds of tools” must be “tool: kind”"),
+        ("tool_kinds", '"peek: read', "each line of “Kinds of tools” must be “tool: kind”"),
     ],
 )
 async def test_a_setting_that_cannot_be_read_is_refused_with_what_is_wanted(
@@ -310,6 +311,19 @@ async def test_settings_are_explained_changed_and_refused_with_their_name(alice:
     assert (wrong.status_code, "Share of slates changed at random" in wrong.text) == (422, True)
     wrong = await send(console, form, session_share="7")
     assert (wrong.status_code, "Share for the session" in wrong.text) == (422, True)
+
+
+@pytest.mark.parametrize("name", ["two\nlines", " spaced ", "\u2028", '"quoted"', '"', "a:b", "plain"])
+async def test_the_kind_of_a_tool_of_any_name_is_kept_and_saved_by_the_form(
+    alice: User, console: httpx.AsyncClient, name: str
+):
+    await furnish(alice)
+    answer = await alice.http.put("/v1/profiles/operator", json={"tool_kinds": {name: "read"}})
+    assert answer.is_success, answer.text
+    form = Page((await console.get("/console/user")).text).form("/console/user/settings")
+    assert (await send(console, form, tool_kinds=f"{form.fields['tool_kinds']}fetch: search")).status_code == 303
+    kinds = (await alice.http.get("/v1/profiles/operator")).json()["tool_kinds"]
+    assert kinds == {name: "read", "fetch": "search"}
 
 
 async def test_memory_that_is_no_longer_read_is_still_written_where_the_form_says_so(
