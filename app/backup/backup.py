@@ -20,13 +20,12 @@ import asyncpg
 
 from app import postgres
 from app.backup.erase_again import erase_again, read_receipts, tombstones, users
-from app.erasure.command import make_issuer
 from app.postgres.migrate import migrate
-from app.postgres.pools import one_connection, service_database
+from app.postgres.pools import one_connection
 from app.postgres.server import REPLACED, RESTORED
 from app.settings import Settings
 from retrieval.patterns import read
-from writer.privacy.master_keys import MasterKeys, agree, fingerprint
+from writer.privacy.master_keys import MasterKeys, fingerprint
 
 _SQL = read("app.postgres", "statements.toml")["backup"]
 
@@ -127,7 +126,7 @@ async def restore(
         await _administer(server, f"CREATE DATABASE {RESTORED}")
         try:
             _run("pg_restore", server, "--exit-on-error", f"--dbname={RESTORED}", str(folder / DUMP))
-            count, again = await _catch_up(settings, restored, held, erased, kept)
+            count, again = await _catch_up(settings, restored, erased, kept)
             # in one transaction, so that there is no moment without a bank
             renamed = f"ALTER DATABASE {BANK} RENAME TO {REPLACED}; ALTER DATABASE {RESTORED} RENAME TO {BANK}"
             await _administer(server, renamed)
@@ -140,22 +139,16 @@ async def restore(
 
 
 async def _catch_up(
-    settings: Settings, url: str, held: MasterKeys, erased: Iterable[tuple[str, datetime]], kept: dict[str, Any]
+    settings: Settings, url: str, erased: Iterable[tuple[str, datetime]], kept: dict[str, Any]
 ) -> tuple[int, int]:
     """Does to a restored bank what was done to the replaced one since: migrations, revocations, erasures.
 
     Returns the number of its users, and of those erased again.
     """
     await migrate(url, pgvector=settings.pgvector)
-    async with service_database(url, pool_size=1) as database:
-        async with database.as_worker() as connection:
-            await agree(connection, held)  # a rotation of the master key may have begun during the dump
-        async with one_connection(url) as bank:  # their reasons go with who is erased
-            await bank.executemany(_SQL["keep_revocation"], kept["revocations"])
-        again = await erase_again(url, erased)
-        issuer = await make_issuer(database, settings)
-        for receipt in again:
-            await issuer.issue(receipt)
+    async with one_connection(url) as bank:  # their reasons go with who is erased
+        await bank.executemany(_SQL["keep_revocation"], kept["revocations"])
+    again = await erase_again(settings, url, erased)  # checks the master key: its rotation may have begun in the dump
     async with one_connection(url) as bank:
         await bank.executemany(_SQL["keep_receipt"], kept["receipts"])
         return len(await users(bank)), len(again)

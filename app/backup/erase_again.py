@@ -8,10 +8,13 @@ from pathlib import Path
 
 import asyncpg
 
+from app.erasure.command import make_issuer
 from app.postgres.pools import one_connection, service_database
+from app.settings import Settings
 from retrieval.tables.audit import erasures
 from retrieval.tables.keys import token_revocations
 from retrieval.tables.metadata import USER_TABLES
+from writer.privacy.master_keys import MasterKeys, agree
 from writer.rights.erase import NAMES, Receipt, digest, erase
 from writer.rights.signature import SignatureBroken, documents
 
@@ -41,17 +44,19 @@ def read_receipts(paths: Iterable[Path]) -> list[tuple[str, datetime]]:
     return erased
 
 
-async def erase_again(url: str, erased: Iterable[tuple[str, datetime]]) -> list[Receipt]:
+async def erase_again(settings: Settings, url: str, erased: Iterable[tuple[str, datetime]]) -> list[Receipt]:
     """Erases the users whose erasure the database does not know; returns receipts of those of whom it had traces.
 
-    These have rows, or their names stand in rows of others. All other users get their tombstone, too, so that an old
-    token cannot make the user anew.
+    These have rows, or their names stand in rows of others. Their receipts are signed and stored. All other users get
+    their tombstone, too, so that an old token cannot make the user anew.
 
     ``url`` logs in as the owner of the tables; ``erased`` has digests of names with times of erasures.
 
     Raises:
         NotErasedAgain: the URL logs in as another role, or another transaction locked rows with an erased user's name.
+        MasterKeyMismatch: the receipts would be signed with another installation's key; nothing was changed.
     """
+    held = MasterKeys.of(settings.master_key_bytes, *settings.old_master_keys)
     last = dict(sorted(erased, key=itemgetter(1)))
     named = " UNION ".join(f"SELECT {name.name} FROM {name.table.name}" for name in NAMES)  # noqa: S608 - our own names
     async with _unforced(url) as connection:
@@ -60,7 +65,13 @@ async def erase_again(url: str, erased: Iterable[tuple[str, datetime]]) -> list[
         names = {digest(name): name for name in others.union(await users(connection))}
     missing = {each for each, at in last.items() if each not in known or known[each] < at}
     async with service_database(url, pool_size=1) as database:
-        receipts = [await erase(database, names[each]) for each in sorted(missing & names.keys())]
+        async with database.as_worker() as connection:
+            await agree(connection, held)
+        issuer = await make_issuer(database, settings)
+        receipts = []
+        for each in sorted(missing & names.keys()):
+            receipts.append(await erase(database, names[each]))
+            await issuer.issue(receipts[-1])
     unknown = sorted(missing - names.keys())
     async with _unforced(url) as connection:
         stone = "INSERT INTO erasures (user_sub, erased_at, receipt) VALUES ($1, $2, '{}')"

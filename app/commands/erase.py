@@ -145,7 +145,7 @@ async def again(
     settings = Settings()
     tell_database(settings)
     async with owner_url(settings) as url:
-        count = len(await erase_again(url, read_receipts(receipts)))
+        count = len(await erase_again(settings, url, read_receipts(receipts)))
     out.print(f"{count} users erased again")
     if count:
         out.print("deleted rows of these are in the files once more: casebank purge --scrub removes them")

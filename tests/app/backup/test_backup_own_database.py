@@ -66,9 +66,13 @@ async def asked(url: str, statement: str) -> object:
         await owner.close()
 
 
+KEY = os.urandom(32)
+"""The installation's master key."""
+
+
 @pytest.fixture
 def keyring() -> Keyring:
-    return Keyring(os.urandom(32))
+    return Keyring(KEY)
 
 
 def logins(server: EmbeddedPostgres, database: str) -> dict[str, str]:
@@ -97,7 +101,7 @@ async def test_each_command_of_a_dump_and_its_restore_runs_as_the_login_that_the
         folder.mkdir()
         folder.chmod(0o777)
         urls = {**old, **{f"NEW_{name}": url for name, url in new.items()}}
-        urls |= {"BACKUP": str(folder), "RECEIPTS": str(receipts)}
+        urls |= {"BACKUP": str(folder), "RECEIPTS": str(receipts), "CASEBANK_MASTER_KEY": KEY.hex()}
         await keep(old["SERVICE_URL"], keyring, "alice", "bob")
         await shell(home, LOGICAL, **urls)
         before, after = await rows_of(old["ADMIN_URL"]), await rows_of(new["ADMIN_URL"])
@@ -108,6 +112,7 @@ async def test_each_command_of_a_dump_and_its_restore_runs_as_the_login_that_the
         rows = await rows_of(new["ADMIN_URL"])
         assert (of(rows, "alice"), of(rows, "bob")) == (0, of(before, "bob"))
         assert len(rows["erasures"]) == 1
+        assert "public_key" in rows["erasures"][0]
         assert "0 users erased again" in await shell(home, AGAIN, **urls)
         with pytest.raises(AssertionError, match="must be owner of extension vector"):
             await shell(home, LOGICAL.splitlines()[2], **urls | {"NEW_ADMIN_URL": new["OWNER_URL"]})
@@ -151,6 +156,7 @@ async def test_recovery_to_a_point_in_time_goes_back_to_it_and_receipts_keep_the
             url, owner = deployment["ADMIN_URL"], deployment["OWNER_URL"]
             await shell(home, WAIT, NEW_SERVICE_URL=deployment["SERVICE_URL"])
             assert await rows_of(url) == before
-            await shell(home, AGAIN, NEW_OWNER_URL=owner, RECEIPTS=str(home / "receipts"))
+            given = {"NEW_OWNER_URL": owner, "CASEBANK_MASTER_KEY": KEY.hex()}
+            await shell(home, AGAIN, RECEIPTS=str(home / "receipts"), **given)
             rows = await rows_of(url)
         assert [of(rows, user) > 0 for user in ("alice", "bob", "carol", "dave")] == [False, True, True, False]
