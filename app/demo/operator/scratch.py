@@ -11,7 +11,7 @@ import re
 import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -23,6 +23,11 @@ from app.demo.operator.script import RepairScript
 from app.demo.operator.tasks import Task
 
 _USER_SCHEMAS = "SELECT nspname FROM pg_namespace WHERE nspname !~ '^pg_' AND nspname <> 'information_schema'"
+_LEFT = r"""
+SELECT datname FROM pg_database AS made WHERE datname ~ '^casebank_demo_\d+_' AND pg_has_role(datdba, 'MEMBER')
+    AND NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid::text = split_part(made.datname, '_', 3))
+"""
+"""Reads the names of the scratch databases whose demos ended without dropping them."""
 
 
 class StepsSpent(Exception):
@@ -133,11 +138,17 @@ def signature_of(error: asyncpg.PostgresError) -> str:
 
 @asynccontextmanager
 async def scratch_database(dsn: str, *, budget: int) -> AsyncIterator[Scratch]:
-    """Yields a `Scratch` in a new database on the server of `dsn`, and drops it at the end."""
+    """Yields a `Scratch` in a new database on the server of `dsn`, and drops it at the end.
+
+    Before, it drops those that killed demos left: the name tells the server's process for the demo that made it.
+    """
     dsn = dsn.replace("postgresql+asyncpg://", "postgresql://", 1)
-    name = f"casebank_demo_{secrets.token_hex(6)}"
     admin = await asyncpg.connect(dsn)
+    name = f"casebank_demo_{admin.get_server_pid()}_{secrets.token_hex(6)}"
     try:
+        for (left,) in await admin.fetch(_LEFT):
+            with suppress(asyncpg.ObjectInUseError, asyncpg.InvalidCatalogNameError):  # another demo drops it
+                await admin.execute(f'DROP DATABASE "{left}"')
         await admin.execute(f'CREATE DATABASE "{name}" TEMPLATE template0')
         try:
             connection = await asyncpg.connect(dsn, database=name, server_settings={"synchronous_commit": "off"})
