@@ -70,6 +70,11 @@ def near(*, pgvector: bool, by_attributes: bool, by_tool: bool) -> CTE:
     )
     fewer = func.least(func.cardinality(own), func.cardinality(queries.c.words))
     share = cast(shared.scalar_subquery(), Float) / func.greatest(fewer, FEWEST_WORDS)
+    named: ColumnElement[bool] = false()
+    if by_tool:
+        of_tools, length = _words_of_tools(queries, known), func.cardinality(queries.c.words)
+        each = each.outerjoin(of_tools, and_(of_tools.c.id == known.c.id, of_tools.c.number == queries.c.number))
+        named = func.coalesce(and_(length >= NAMING.start, of_tools.c.words == length), false())
     return (
         select(
             queries.c.number,
@@ -77,7 +82,7 @@ def near(*, pgvector: bool, by_attributes: bool, by_tool: bool) -> CTE:
             known.c.version,
             similarity.label("similarity"),
             case((similarity.is_(None), share)).label("share"),
-            (_names_its_tools(queries, known) if by_tool else false()).label("named"),
+            named.label("named"),
             queries.c.words.is_(None).label("without_text"),
         )
         .select_from(each)
@@ -109,37 +114,33 @@ def _known(*, pgvector: bool, by_attributes: bool) -> CTE:
     return select(*columns).where(*conditions).cte("known").prefix_with("MATERIALIZED")
 
 
-def _names_its_tools(queries: CTE, known: CTE) -> ColumnElement[bool]:
-    """Returns the condition that names of tools that worked in a procedure's runs have all words of the text.
+def _words_of_tools(queries: CTE, known: CTE) -> CTE:
+    """Returns a CTE of the number of a text's words that stand in names of tools that worked in a procedure's runs.
 
-    The text must have at least two words.
+    It has a row for each text that ``naming`` marks, by its ``number``, and each procedure with such a word, by its id.
     """
     mine = (case_tools.c.user_sub == USER_SUB, case_tools.c.agent_key == AGENT_KEY)
     tools = select(case_tools.c.tool).where(*mine).distinct().cte("tools").prefix_with("MATERIALIZED")
     separate = func.regexp_replace(tools.c.tool, "([[:lower:]])([[:upper:]])|[^[:alnum:]]", r"\1 \2", "g")
-    words = select(queries.c.number, func.unnest(queries.c.words).label("word")).where(queries.c.naming)
-    each = words.cte("each").prefix_with("MATERIALIZED")
-    named = (
-        select(tools.c.tool, each.c.number, each.c.word)
-        .select_from(tools.join(each, each.c.word == any_(lexemes(separate))))
-        .cte("named")
+    spoken = select(tools.c.tool, lexemes(separate).label("words")).cte("spoken").prefix_with("MATERIALIZED")
+    each = select(queries.c.number, func.unnest(queries.c.words).label("word")).where(queries.c.naming).cte("each")
+    worked = (
+        select(each.c.number, each.c.word, case_tools.c.case_id)
+        .select_from(each.join(spoken, each.c.word == any_(spoken.c.words)))
+        .join(case_tools, and_(*mine, case_tools.c.tool == spoken.c.tool))
+        .where(case_tools.c.calls > case_tools.c.errors)
+        .cte("worked")
         .prefix_with("MATERIALIZED")
     )
-    common = (
-        select(func.count(named.c.word.distinct()))
-        .select_from(case_tools.join(named, named.c.tool == case_tools.c.tool))
-        .where(
-            named.c.number == queries.c.number,
-            case_tools.c.user_sub == USER_SUB,
-            case_tools.c.case_id == any_(known.c.source_case_ids),
-            case_tools.c.calls > case_tools.c.errors,
-        )
-        .scalar_subquery()
-    )
-    return and_(
-        queries.c.naming,
-        func.cardinality(queries.c.words) >= NAMING.start,
-        common == func.cardinality(queries.c.words),
+    runs = select(known.c.id, func.unnest(known.c.source_case_ids).label("case_id")).cte("runs")
+    # in full, which takes no nested loop: a plan for any user takes both for small, and would compare all with all
+    joined = runs.outerjoin(worked, worked.c.case_id == runs.c.case_id, full=True)
+    return (
+        select(runs.c.id, worked.c.number, func.count(worked.c.word.distinct()).label("words"))
+        .select_from(joined)
+        .where(runs.c.id.is_not(None), worked.c.number.is_not(None))
+        .group_by(runs.c.id, worked.c.number)
+        .cte("words_of_tools")
     )
 
 
