@@ -36,7 +36,6 @@ from writer.privacy import engine, numbers
 from writer.privacy.installation_key import find_or_make
 from writer.privacy.keys import Keyring
 from writer.privacy.master_keys import MasterKeys, agree
-from writer.privacy.words import WordSeals
 from writer.procedures.llm.learners import LlmLearners
 from writer.procedures.llm.token_budget import Account
 from writer.procedures.rules.learners import RuleLearners
@@ -152,9 +151,7 @@ async def _parts(settings: Settings, url: str) -> AsyncIterator[Runtime]:
             embedder=embedder,
             keyring=keyring,
             rewriting=rewriting,
-            reader=Reader(
-                database, embedder, pgvector, settings.explore, rewriting, WordSeals(keyring), first_order=order
-            ),
+            reader=Reader(database, embedder, pgvector, settings.explore, rewriting, keyring, first_order=order),
             adviser=Adviser(database, keyring),
             worker=Worker(
                 database, embedder, keyring, pgvector, pace, llm=llm, summarist=summarist, rest=rest, first_order=order

@@ -19,7 +19,6 @@ from writer.advice.ask import Adviser
 from writer.analysis.calls import calls_in
 from writer.author import Author
 from writer.privacy.keys import Keyring
-from writer.privacy.words import WordSeals
 from writer.queue.worker import Worker
 from writer.retain.retain import retain
 
@@ -46,7 +45,7 @@ async def _speed(home: Path, data: Path | None) -> list[Measurement]:
             await retain(database, keyring, run, user)
         while await worker.run_once():
             pass
-        reader = Reader(database, embedder, seals=WordSeals(keyring))
+        reader = Reader(database, embedder, seals=keyring)
         adviser = Adviser(database, keyring)
 
         async def retrieving(number: int) -> None:

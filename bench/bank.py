@@ -25,7 +25,6 @@ from bench.fill import AGENT, CASES_PER_USER, fill, tasks
 from retrieval.database.database import Database
 from retrieval.retrieve import Reader
 from writer.privacy.keys import Keyring
-from writer.privacy.words import WordSeals
 from writer.upkeep.reseal import reseal_all
 
 WARM_UP = 50
@@ -75,7 +74,7 @@ async def filled(
             if sealed:
                 await reseal_all(database, keyring)
                 await bare.execute("VACUUM ANALYZE")
-            reader = Reader(database, WordLlamaEmbedder(), explore=True, seals=WordSeals(keyring))
+            reader = Reader(database, WordLlamaEmbedder(), explore=True, seals=keyring)
             settings = settings_of(home, url, keyring.master)
             yield Bank(url, reader, bare, users, datetime.now(UTC), endless(database), settings, home)
     finally:

@@ -27,7 +27,6 @@ from retrieval.search.candidates import CaseSearch
 from retrieval.tables.metadata import USER_TABLES
 from writer.author import Author
 from writer.privacy.keys import Keyring
-from writer.privacy.words import WordSeals
 from writer.queue.worker import Worker
 from writer.retain.retain import retain
 from writer.run import FinishedRun
@@ -135,7 +134,7 @@ async def _work(database: Database, runs: int) -> None:
     worker = Worker(database, embedder, keyring)
     while await worker.run_once():
         pass
-    reader = Reader(database, embedder, seals=WordSeals(keyring))
+    reader = Reader(database, embedder, seals=keyring)
     for number, query in enumerate(tasks(8, runs * RETRIEVES_PER_RUN)):
         author = authors[number % USERS]
         await reader.retrieve(author.user_sub, author.authorised_at, Question(CaseSearch(AGENT, query)))

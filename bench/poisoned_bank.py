@@ -14,7 +14,6 @@ from retrieval.retrieve import Reader
 from retrieval.search.candidates import CaseSearch
 from writer.author import Author
 from writer.privacy.keys import Keyring
-from writer.privacy.words import WordSeals
 from writer.profiles import Profile
 from writer.queue.worker import Worker
 from writer.replays.profile_replay import replay_if_due
@@ -76,7 +75,7 @@ class PoisonedBank:
 
     async def ask(self, user: str, query: str, *, explore: bool = False) -> Retrieved:
         """Returns the service's answer to the query."""
-        reader = Reader(self.database, self.embedder, explore=explore, seals=WordSeals(self.keyring))
+        reader = Reader(self.database, self.embedder, explore=explore, seals=self.keyring)
         return await reader.retrieve(user, datetime.now(UTC), Question(CaseSearch(AGENT, query), PLACES))
 
     async def _retained(self, user: str, case: Case) -> UUID:

@@ -19,7 +19,6 @@ from retrieval.retrieve import Reader
 from writer.author import Author
 from writer.messages import Turn
 from writer.privacy.keys import Keyring
-from writer.privacy.words import WordSeals
 from writer.queue.worker import Worker
 from writer.retain.retain import retain
 from writer.run import FinishedRun, ToolTrace
@@ -92,7 +91,7 @@ async def remembered(
             while await worker.run_once():
                 pass
             await bare.execute("VACUUM ANALYZE")
-            reader = Reader(database, embedder, explore=True, seals=WordSeals(keyring))
+            reader = Reader(database, embedder, explore=True, seals=keyring)
             settings = settings_of(home, url, keyring.master)
             now = datetime.now(UTC)
             yield Bank(url, reader, bare, users, now, endless(database), settings, home, kept[0].agent, queries)

@@ -23,7 +23,6 @@ from retrieval.recall.statement import BY_VECTORS
 from retrieval.retrieve import Reader
 from writer.author import Author
 from writer.privacy.keys import Keyring
-from writer.privacy.words import WordSeals
 from writer.queue.worker import Worker
 from writer.sessions.append import append_turns
 from writer.sessions.prepare import MOST_AT_ONCE, TurnsTold, prepare_turns
@@ -106,7 +105,7 @@ async def recall(home: Path, data: Path | None) -> list[Measurement]:
     try:
         async with service_database(url) as database:
             embedder = WordLlamaEmbedder()
-            reader = Reader(database, embedder, seals=WordSeals(keyring))
+            reader = Reader(database, embedder, seals=keyring)
             bank = Bank(reader, Worker(database, embedder, keyring), keyring, bare, datetime.now(UTC))
             quality = await _quality(bank, conversations)
             speed = await _speed(bank, conversations)

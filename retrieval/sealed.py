@@ -30,13 +30,14 @@ Part = Literal[
     "failure",
     "finding",
     "knowledge",
+    "payload",
     "run",
     "step",
     "summary",
     "told",
     "turn",
 ]
-"""Parts of rows that are sealed: the texts of a case, the message of a turn, and so on."""
+"""Parts of rows that are sealed: the texts of a case, its payload, the message of a turn, and so on."""
 
 
 UNREADABLE = "(unreadable: sealed with another key, or changed in the database)"

@@ -18,7 +18,6 @@ from app.auth.tokens import ACT_AS, issue_token
 from app.main import create_app
 from app.runtime import Runtime
 from app.settings import Settings
-from writer.privacy.words import Words
 
 SETTLES_WITHIN_S = 60
 AGENT = "operator"
@@ -116,7 +115,7 @@ class User:
         runtime = self.service.runtime
         async with runtime.database.as_user(self.name, datetime.now(UTC)) as connection:
             rows = (await connection.execute(text(columns), {"user_sub": self.name})).mappings().all()
-            words = Words(self.name, await runtime.keyring.find_or_make(connection, self.name))
+            words = await runtime.keyring.find_or_make(connection, self.name)
         opened = [words.open_query(row) for row in rows]
         return [(each["query"], each["rewritten"]) for each in opened]
 

@@ -63,7 +63,7 @@ async def write_checkpoint(database: Database, keyring: Keyring, written: Checkp
     """
     agent_key = nameable(written.agent)
     async with database.as_user(author.user_sub, author.authorised_at) as connection:
-        words = Words(author.user_sub, await keyring.find_or_make(connection, author.user_sub))
+        words = await keyring.find_or_make(connection, author.user_sub)
         # pruning deletes threads that are silent, and one that speaks again while it looks is not
         await lock_profile(connection, author.user_sub, agent_key)
         await open_for_writing(connection, author.user_sub, agent_key)
@@ -107,12 +107,12 @@ async def write_checkpoint(database: Database, keyring: Keyring, written: Checkp
 async def delete_thread(database: Database, keyring: Keyring, agent_key: str, thread_id: str, author: Author) -> None:
     """Deletes all checkpoints of a thread for good; without such a thread it does nothing."""
     async with database.as_user(author.user_sub, author.authorised_at) as connection:
-        key = await keyring.find(connection, author.user_sub)
-        if key is None:
+        words = await keyring.find(connection, author.user_sub)
+        if words is None:
             return
         mine = checkpoints.c.user_sub == author.user_sub, checkpoints.c.agent_key == agent_key
         await lock_profile(connection, author.user_sub, agent_key)
-        thread = hashes(Words(author.user_sub, key), thread_id, None)["thread"]
+        thread = hashes(words, thread_id, None)["thread"]
         gone = (await connection.execute(delete(checkpoints).where(*mine, checkpoints.c.thread == thread))).rowcount
         if gone:
             await note(connection, Change.of((author.user_sub, agent_key), author.actor, "delete_thread", parts=gone))

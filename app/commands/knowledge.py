@@ -24,7 +24,6 @@ from writer.knowledge.entry import KnowledgeWritten, reason_of
 from writer.knowledge.file import read_entries
 from writer.knowledge.own import delete_knowledge, edit_knowledge, write_knowledge
 from writer.knowledge.shared import delete_shared, edit_shared, embed_shared, write_shared
-from writer.privacy.words import words_of_page
 
 commands = typer.Typer(
     add_completion=False,
@@ -165,7 +164,7 @@ async def _page(
             return [_row(row, {"title": row["title"], "text": row["text"]}) for row in rows]
         page = page_of_knowledge(author.user_sub, only, before=before, limit=AT_ONCE)
         rows = (await connection.execute(page)).mappings().all()
-        words = await words_of_page(runtime.keyring, connection, author.user_sub)
+        words = await runtime.keyring.find_for_page(connection, author.user_sub)
     return [] if words is None else [_row(row, words.open("knowledge", row["words"], row["id"])) for row in rows]
 
 

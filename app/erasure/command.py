@@ -25,7 +25,6 @@ from retrieval.tables.metadata import USER_TABLES
 from retrieval.tables.procedures import procedures
 from writer.privacy.keys import Keyring
 from writer.privacy.master_keys import MasterKeys, agree
-from writer.privacy.words import words_of
 from writer.rights.erase import NAMES, digest, erase
 from writer.rights.places import MarkSearch, Surroundings
 from writer.rights.receipt import Issuer, stored
@@ -51,7 +50,7 @@ async def sample(database: Database, keyring: Keyring, user_sub: str) -> list[st
         queries = await _newest(connection, user_sub, decisions, ("id", "query", "rewritten", "words"))
         texts = [row["trigger"] for row in await _newest(connection, user_sub, procedures, ("trigger",))]
         with suppress(SealBroken):  # a user whose key is lost can be erased all the same
-            if (words := await words_of(keyring, connection, user_sub)) is not None:
+            if (words := await keyring.find(connection, user_sub)) is not None:
                 texts += [words.opened(row)["task"] for row in runs]
                 texts += [words.open_query(row)["query"] for row in queries]
     lines = [max(each.splitlines(), key=len, default="").strip()[:MOST_CHARS] for each in texts]

@@ -38,7 +38,6 @@ from retrieval.ranking.policies import policy_of
 from retrieval.search.bank import failed
 from retrieval.tables.cases import cases
 from retrieval.tables.decisions import decisions
-from writer.privacy.words import words_of_page
 from writer.training import decision_log, training_data
 
 MOST, MOST_FOR_POLICIES = 10_000, 500
@@ -77,7 +76,7 @@ async def impact_of(parts: Runtime, request: ImpactRequest) -> ImpactOut:
         seen = await _seen(connection, request)
         useless = impact.never_helped(*whose, span, least=LEAST_JUDGED, limit=LISTED)
         rows = (await connection.execute(useless)).mappings().all()
-        words = await words_of_page(parts.keyring, connection, request.user_sub) if rows else None
+        words = await parts.keyring.find_for_page(connection, request.user_sub) if rows else None
         never_helped = [] if words is None else [words.opened(row) for row in rows]
         put_right = (await connection.execute(impact.put_right(*whose, limit=LISTED))).all()
         newest_policy = (await connection.execute(impact.newest_policy(*whose))).one_or_none()

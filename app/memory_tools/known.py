@@ -22,7 +22,6 @@ from retrieval.sealed import UNREADABLE
 from retrieval.sections.quoting import quoted, unquoted
 from retrieval.tables.kinds import FactKind
 from retrieval.text import folded
-from writer.privacy.words import words_of_page
 
 LOOK = 500
 """Maximum number of facts that are decrypted for one answer: those that recall finds, and the newest others."""
@@ -49,7 +48,7 @@ async def facts_for(
         if profile is None or not profile["enabled"]:
             return []
         rows = (await connection.execute(wanted)).mappings().all()
-        words = await words_of_page(parts.keyring, connection, author.user_sub) if rows else None
+        words = await parts.keyring.find_for_page(connection, author.user_sub) if rows else None
     if words is None:
         return []
     opened = [words.open("fact", row["words"], row["id"]) for row in rows]

@@ -21,7 +21,6 @@ from retrieval.tables.procedures import procedures
 from retrieval.telemetry import REWARDS
 from writer.facts.by_hand import FactWritten, write_fact
 from writer.facts.remove import close_fact
-from writer.privacy.words import Words
 from writer.procedures.curation import retire
 from writer.retain.prepare import prepare
 from writer.retain.retain import store
@@ -111,7 +110,7 @@ async def _run(asking: Asking, given: RememberIn) -> str:
     if given.retrieval_id is not None:
         async with parts.database.as_user(author.user_sub, author.authorised_at) as connection:
             await _check_agent(connection, asking, decisions, given.retrieval_id)
-            words = Words(author.user_sub, await parts.keyring.find_or_make(connection, author.user_sub))
+            words = await parts.keyring.find_or_make(connection, author.user_sub)
         key = f"memory-tools:{words.hash_of_call(prepared.request_hash).hex()}"
     retained = await store(parts.database, parts.keyring, prepared, author, key)
     parts.admission.backlog.took(author.user_sub)

@@ -18,7 +18,7 @@ from writer.advice.answer import FailedCall, first_like
 from writer.analysis.calls import Call, calls_in
 from writer.author import Author
 from writer.messages import Turn, tool_traces
-from writer.privacy.words import Words, readable, words_of
+from writer.privacy.words import Words, readable
 
 router = APIRouter(tags=["the loop"], route_class=BodyRoute)
 
@@ -68,5 +68,5 @@ async def decrypted(
     """Returns the caller's rows that the statement selects, those that decrypt, each as ``opened`` returns it."""
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         rows = (await connection.execute(statement)).all()
-        words = await words_of(parts.keyring, connection, caller.user_sub) if rows else None
+        words = await parts.keyring.find(connection, caller.user_sub) if rows else None
     return [] if words is None else list(readable(partial(opened, words), rows))

@@ -27,8 +27,6 @@ from retrieval.pages.procedures import procedure_of
 from retrieval.procedures.lessons import NO_FAILURE, wrapped
 from retrieval.tables.kinds import CaseStatus
 from writer.privacy.names import nameable
-from writer.privacy.seal import unseal
-from writer.privacy.words import words_of, words_of_page
 from writer.rights.edit import delete_case, set_profile, set_tags
 
 router = APIRouter(prefix="/v1", tags=["bank"], route_class=BodyRoute)
@@ -52,7 +50,7 @@ async def list_cases(  # noqa: PLR0913, PLR0917 - each is a query parameter
     statement = listing.page_of_cases(caller.user_sub, only, before=cursor, limit=limit)
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         rows = (await connection.execute(statement)).mappings().all()
-        words = await words_of_page(parts.keyring, connection, caller.user_sub) if rows else None
+        words = await parts.keyring.find_for_page(connection, caller.user_sub) if rows else None
     shown = [CaseOut.model_validate(words.opened(row)) for row in rows if words is not None]
     return CasesOut(cases=shown, next_cursor=next_cursor(rows, limit))
 
@@ -62,11 +60,11 @@ async def get_case(case_id: UUID, parts: Parts, caller: Caller) -> WholeCaseOut:
     """Returns one case with its tool traces, turns, prompt snapshot and learned procedure."""
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         row = (await connection.execute(listing.one_case(caller.user_sub, case_id))).mappings().one_or_none()
-        words = await words_of(parts.keyring, connection, caller.user_sub)
+        words = await parts.keyring.find(connection, caller.user_sub)
         learned = (await connection.execute(procedure_of(caller.user_sub, case_id))).one_or_none()
     if row is None or words is None:
         raise NotFound("no such case")
-    sealed: dict[str, object] = unseal(row["payload"], words.key.key, user_sub=caller.user_sub, case_id=case_id)
+    sealed: dict[str, object] = words.open("payload", row["payload"], case_id)
     procedure = cast("dict[str, object] | None", sealed.pop("procedure"))
     is_clean = row["lessons"] == "ready" and not row["error_count"]  # analysed, and no call failed
     if learned is not None:
@@ -83,7 +81,7 @@ async def patch_case(case_id: UUID, patch: CasePatch, parts: Parts, caller: Call
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         await set_tags(connection, parts.keyring, caller, case_id, patch.tags)
         row = (await connection.execute(listing.one_case(caller.user_sub, case_id))).mappings().one()
-        words = await words_of(parts.keyring, connection, caller.user_sub)
+        words = await parts.keyring.find(connection, caller.user_sub)
     if words is None:
         raise NotFound("no such case")
     return CaseOut.model_validate(words.opened(row))

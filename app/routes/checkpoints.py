@@ -26,7 +26,7 @@ from writer.checkpoints import (
     hashes,
     write_checkpoint,
 )
-from writer.privacy.words import Words, words_of
+from writer.privacy.words import Words
 
 
 class CheckpointPartOut(BaseModel):
@@ -91,7 +91,7 @@ async def list_checkpoints(  # noqa: PLR0913, PLR0917 - each is a query paramete
             raise RequestValidationError([problem]) from None
         after = checkpoint, row
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
-        words = await words_of(parts.keyring, connection, caller.user_sub)
+        words = await parts.keyring.find(connection, caller.user_sub)
         if words is None:
             return CheckpointsOut(checkpoints=[], next_cursor=None)
         only = {"agent_key": agent, "checkpoint_id": checkpoint_id, **hashes(words, thread_id, namespace)}

@@ -25,7 +25,7 @@ from retrieval.ranking.policies import name_of, number_of, policy_of
 from retrieval.ranking.review import DecisionReview, Reviewed, review
 from retrieval.tables.decisions import ADVICE
 from retrieval.tables.kinds import Arm, CaseStatus, RewardSource, RunOutcome, has_failed
-from writer.privacy.words import Words, words_of_page
+from writer.privacy.words import Words
 from writer.rights.edit import delete_decision
 from writer.storable import storable
 from writer.training.lifecycle import LIVE
@@ -187,7 +187,7 @@ async def list_decisions(  # noqa: PLR0913, PLR0917 - each is a query parameter
     page = logged.page_of_decisions(caller.user_sub, only, span, rewarded=rewarded, before=cursor)
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         rows = (await connection.execute(page)).mappings().all()
-        words = await words_of_page(parts.keyring, connection, caller.user_sub) if rows else None
+        words = await parts.keyring.find_for_page(connection, caller.user_sub) if rows else None
     shown = [DecisionOut.model_validate(_shown(row, words)) for row in rows if words is not None]
     return DecisionsOut(decisions=shown, next_cursor=next_cursor(rows, limit))
 
@@ -209,7 +209,7 @@ async def get_decision(retrieval_id: UUID, parts: Parts, caller: Caller) -> Whol
         left = (await connection.execute(logged.cases_now(user_sub, row.candidate_ids))).mappings().all()
         runs = (await connection.execute(logged.runs_of(user_sub, retrieval_id))).mappings().all()
         rewards = (await connection.execute(logged.rewards_of(user_sub, retrieval_id))).mappings().all()
-        words = await words_of_page(parts.keyring, connection, user_sub)
+        words = await parts.keyring.find_for_page(connection, user_sub)
     if words is None:
         raise NotFound("no such decision")
     used = row.used_procedure_ids

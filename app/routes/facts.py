@@ -17,7 +17,7 @@ from retrieval.tables.kinds import FactKind, FactOrigin, Speaker
 from writer.facts.by_hand import FactWritten, write_fact
 from writer.facts.remove import delete_fact
 from writer.moment import Moment
-from writer.privacy.words import Words, words_of, words_of_page
+from writer.privacy.words import Words
 from writer.run import Tag
 
 
@@ -93,7 +93,7 @@ async def list_facts(  # noqa: PLR0913, PLR0917 - each is a query parameter
     page = page_of_facts(caller.user_sub, only, *(() if history else holds(as_of)), before=cursor, limit=limit)
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         rows = (await connection.execute(page)).mappings().all()
-        words = await words_of_page(parts.keyring, connection, caller.user_sub) if rows else None
+        words = await parts.keyring.find_for_page(connection, caller.user_sub) if rows else None
     shown = [_shown(row, words) for row in rows if words is not None]
     return FactsOut(facts=shown, next_cursor=next_cursor(rows, limit), why_empty=None if shown else NO_FACTS)
 
@@ -103,7 +103,7 @@ async def get_fact(fact_id: UUID, parts: Parts, caller: Caller) -> FactOut:
     """Returns one fact, whether it holds or not."""
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         row = (await connection.execute(one_fact(caller.user_sub, fact_id))).mappings().one_or_none()
-        words = await words_of(parts.keyring, connection, caller.user_sub)
+        words = await parts.keyring.find(connection, caller.user_sub)
     if row is None or words is None:
         raise NotFound("no such fact")
     return _shown(row, words)

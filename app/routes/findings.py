@@ -19,7 +19,6 @@ from writer.author import Author
 from writer.findings.aspects import SHELL_FOLDER
 from writer.findings.known import KnownIn, is_known
 from writer.findings.record import clear_findings
-from writer.privacy.words import words_of_page
 from writer.retain.by_hand import FindingsWritten, PreparedFindings, prepare_findings, write_findings
 
 router = APIRouter(prefix="/v1/runs", tags=["findings"], route_class=BodyRoute)
@@ -75,7 +74,7 @@ async def findings_in(run_id: UUID, parts: Runtime, author: Author) -> list[Summ
     """
     async with parts.database.as_user(author.user_sub, author.authorised_at) as connection:
         agent_key = await connection.scalar(run_named(author.user_sub, run_id))
-        words = await words_of_page(parts.keyring, connection, author.user_sub)
+        words = await parts.keyring.find_for_page(connection, author.user_sub)
         if agent_key is None or words is None:
             raise NotFound("no such run")
         folder = words.number_of("place", SHELL_FOLDER)

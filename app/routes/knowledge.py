@@ -16,7 +16,7 @@ from retrieval.errors import NotFound
 from retrieval.recall.knowledge import one_entry, page_of_knowledge
 from writer.knowledge.entry import EntryTitle, KnowledgeWritten, hash_of_titled
 from writer.knowledge.own import delete_knowledge, edit_knowledge, write_knowledge
-from writer.privacy.words import Words, words_of, words_of_page
+from writer.privacy.words import Words
 from writer.run import Tag
 
 
@@ -71,7 +71,7 @@ async def list_knowledge(  # noqa: PLR0913, PLR0917 - each is a query parameter
         wanted = "a title is looked up in a category and a type: name both"
         raise RequestValidationError([{"loc": ("query", "title"), "msg": wanted, "type": "missing"}])
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
-        words = await words_of_page(parts.keyring, connection, caller.user_sub)
+        words = await parts.keyring.find_for_page(connection, caller.user_sub)
         if words is None:
             return KnowledgePageOut(knowledge=[], next_cursor=None)
         title_hash = hash_of_titled(words, category, type, title) if title and category and type else None
@@ -86,7 +86,7 @@ async def get_knowledge(knowledge_id: UUID, parts: Parts, caller: Caller) -> Kno
     """Returns one entry."""
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         row = (await connection.execute(one_entry(caller.user_sub, knowledge_id))).mappings().one_or_none()
-        words = await words_of(parts.keyring, connection, caller.user_sub)
+        words = await parts.keyring.find(connection, caller.user_sub)
     if row is None or words is None:
         raise NotFound("no such knowledge")
     return _shown(row, words)

@@ -23,7 +23,7 @@ from retrieval.telemetry import log
 from writer.advice.answer import FailedCall, first_like
 from writer.analysis.calls import Call, calls_in
 from writer.author import Author
-from writer.privacy.words import Words, words_of_page
+from writer.privacy.words import Words
 from writer.retain.steps import PreparedSteps, StepsTaken, append_steps, prepare_steps
 from writer.rights.edit import delete_run
 
@@ -137,7 +137,7 @@ async def list_runs(  # noqa: PLR0913, PLR0917 - each is a query parameter
     )
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         rows = (await connection.execute(statement)).mappings().all()
-        words = await words_of_page(parts.keyring, connection, caller.user_sub) if rows else None
+        words = await parts.keyring.find_for_page(connection, caller.user_sub) if rows else None
     shown = [RunOut.model_validate(_shown(row, words)) for row in rows if words is not None]
     return RunsOut(runs=shown, next_cursor=next_cursor(rows, limit))
 
@@ -148,7 +148,7 @@ async def get_run(run_id: RunId, parts: Parts, caller: Caller) -> WholeRunOut:
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         row = (await connection.execute(listing.one_run(caller.user_sub, run_id))).mappings().one_or_none()
         steps = (await connection.execute(listing.steps_of_run(caller.user_sub, run_id))).all()
-        words = await words_of_page(parts.keyring, connection, caller.user_sub)
+        words = await parts.keyring.find_for_page(connection, caller.user_sub)
     if row is None or words is None:
         raise NotFound("no such run")
     opened = [{"number": step.number, **words.open("step", step.payload, run_id, step.number)} for step in steps]

@@ -30,7 +30,6 @@ from writer.author import Author
 from writer.findings.extract import extract
 from writer.findings.known import KnownAnswer, KnownIn, is_known, parameters
 from writer.privacy.keys import Keyring
-from writer.privacy.words import Words
 from writer.retain.steps import StepsTaken, append_steps, prepare_steps
 
 RUNS = 210
@@ -243,7 +242,7 @@ async def _speed(  # noqa: PLR0913, PLR0917 - the parts of one question
     acts = [act for act in script(scratch, 10) if act.looks]
     calls = [KnownIn(tool=act.tool, query=act.arguments) for act in acts]
     async with database.as_user(author.user_sub, author.authorised_at) as connection:
-        words = Words(author.user_sub, await keyring.find_or_make(connection, author.user_sub))
+        words = await keyring.find_or_make(connection, author.user_sub)
     bare = await asyncpg.connect(url.replace("+asyncpg", ""), server_settings={"jit": "off"}, **ANY_LENGTH)
     who = {"user_sub": author.user_sub, "authorised_at": author.authorised_at}
     queries = [{**parameters(words, run_id, call, {}), **who} for call in calls]

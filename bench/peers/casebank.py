@@ -25,7 +25,6 @@ from retrieval.retrieve import Reader
 from retrieval.search.candidates import CaseSearch
 from writer.author import Author
 from writer.privacy.keys import Keyring
-from writer.privacy.words import WordSeals
 from writer.queue.worker import Worker
 from writer.retain.retain import retain
 
@@ -66,7 +65,7 @@ async def in_process(home: Path) -> AsyncIterator[Memory]:
             pass
 
     async with _owner(url) as owner, service_database(url) as database:
-        reader = Reader(database, embedder, explore=True, seals=WordSeals(keyring))
+        reader = Reader(database, embedder, explore=True, seals=keyring)
         worker = Worker(database, embedder, keyring)
         yield Memory(add, search, settle, rest)
 

@@ -25,7 +25,7 @@ from retrieval.tables.profiles import profiles
 from tests.fakes.openai_server import Fault, OpenAIServer
 from writer.author import Author
 from writer.privacy.keys import Keyring
-from writer.privacy.seal import seal
+from writer.privacy.words import Words
 from writer.profiles import Profile
 from writer.queue.queue import Pace
 from writer.queue.worker import Worker
@@ -57,10 +57,10 @@ class Bank:
     async def add(self, user_sub: str, *rows: dict[str, Any]) -> list[UUID]:
         """Inserts cases with these columns, ready unless they say otherwise; returns their ids in order."""
         async with self.database.as_user(user_sub, datetime.now(UTC)) as connection:
-            key = await self.keyring.find_or_make(connection, user_sub)
+            words = await self.keyring.find_or_make(connection, user_sub)
             profile = upsert(profiles).values(user_sub=user_sub, agent_key=AGENT).on_conflict_do_nothing()
             await connection.execute(profile)
-            full = [_row(user_sub, key, row) for row in rows]
+            full = [_row(words, row) for row in rows]
             for row in full:
                 await connection.execute(insert(cases).values(row))
         return [row["id"] for row in full]
@@ -86,11 +86,11 @@ class Bank:
         }
 
 
-def _row(user_sub: str, key: Any, given: dict[str, Any]) -> dict[str, Any]:
+def _row(words: Words, given: dict[str, Any]) -> dict[str, Any]:
     case_id = uuids.uuid7()
     task = given.get("task", f"task {case_id}")
     row = {
-        "user_sub": user_sub,
+        "user_sub": words.user_sub,
         "id": case_id,
         "agent_key": AGENT,
         "kind": "task",
@@ -107,11 +107,11 @@ def _row(user_sub: str, key: Any, given: dict[str, Any]) -> dict[str, Any]:
         "search_text": task,
         "message_hash": hashlib.sha256(task.encode()).digest(),
         "request_hash": b"",
-        "key_id": key.key_id,
+        "key_id": words.key_id,
         "payload": b"",
         **given,
     }
-    row["payload"] = seal(given.get("payload"), key.key, user_sub=user_sub, case_id=row["id"])
+    row["payload"] = words.seal("payload", given.get("payload"), row["id"])
     return row
 
 

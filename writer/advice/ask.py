@@ -36,7 +36,6 @@ from writer.analysis.fixes import MOST_PARTS, PART_CHARS
 from writer.analysis.moves import moves_of_call
 from writer.author import Author
 from writer.privacy.keys import Keyring
-from writer.privacy.words import WordSeals
 from writer.retain.plan import CallMade, plan_of
 
 MOST_OPENED = 16
@@ -148,8 +147,7 @@ class Adviser:
         if not failed.call.failed:
             return AdviceAnswer(why_empty="not_failed")
         async with self.database.fast(author.user_sub, author.authorised_at) as connection:
-            seals = WordSeals(self.keyring)
-            failure = HashedFailure.of(await seals.of_user(self.database, connection), failed)
+            failure = HashedFailure.of(await self.keyring.of_user(self.database, connection), failed)
             parameters = {
                 "agent_key": failed.agent_key,
                 "tool": failure.tool,
@@ -165,7 +163,7 @@ class Adviser:
                 return AdviceAnswer(why_empty="off" if rows else "unknown_failure")
             first = rows[0]
             rows = [row for row in rows if row.case_id is not None]
-            opener = Opener(self.database, seals)
+            opener = Opener(self.database, self.keyring)
             plans, broken = await plans_for(connection, opener, rows, failure)
         # without a connection, for a threshold may take a while
         met = [row for row in rows if row.place is not None]

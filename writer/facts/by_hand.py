@@ -21,7 +21,6 @@ from writer.privacy.finds import mark
 from writer.privacy.keys import Keyring
 from writer.privacy.names import nameable
 from writer.privacy.redact import redact, redact_text, without_secrets
-from writer.privacy.words import Words
 from writer.profiles import lock_profile, open_for_writing
 from writer.run import AgentKey, Strict
 from writer.storable import line
@@ -113,7 +112,7 @@ async def write_fact(database: Database, keyring: Keyring, written: FactWritten,
     agent_key = nameable(written.agent)
     nameable(written.category or "", "a category's")
     async with database.as_user(author.user_sub, author.authorised_at) as connection:
-        words = Words(author.user_sub, await keyring.find_or_make(connection, author.user_sub))
+        words = await keyring.find_or_make(connection, author.user_sub)
         await lock_profile(connection, author.user_sub, agent_key)
         await open_for_writing(connection, author.user_sub, agent_key)
         valid_from = written.valid_from or (await connection.execute(select(func.now()))).scalar_one()

@@ -97,19 +97,18 @@ async def is_known(database: Database, keyring: Keyring, author: Author, run_id:
     Raises:
         PathTooLong: the path of the call is too long.
     """
-    key = keyring.remembered(author.user_sub)
-    if key is None:
+    words = keyring.remembered(author.user_sub)
+    if words is None:
         async with database.as_user(author.user_sub, author.authorised_at) as connection:
-            key = await keyring.find(connection, author.user_sub)
-    if key is None:  # nothing was ever stored for this user
+            words = await keyring.find(connection, author.user_sub)
+    if words is None:  # nothing was ever stored for this user
         return UNKNOWN
-    words = Words(author.user_sub, key)
     async with database.fast(author.user_sub, author.authorised_at) as fast:
         rows = await fast.all(IN_THIS_RUN, parameters(words, run_id, call, {}))
         if not rows:
             agents = await fast.all(AGENTS, {"agent_key": call.agent})
             return await _in_earlier_runs(fast, words, run_id, call, agents[0]) if len(agents) == 1 else UNKNOWN
-        if rows[0].key_id != key.key_id:  # the user began again since this process cached the key
+        if rows[0].key_id != words.key_id:  # the user began again since this process cached the key
             keyring.forget(author.user_sub)
         elif call.tool in (kinds := _kinds(rows[0])):
             rows = await fast.all(IN_THIS_RUN, parameters(words, run_id, call, kinds)) or rows

@@ -20,7 +20,7 @@ from writer.knowledge.entry import KnowledgeWritten
 from writer.memories import remember_knowledge
 from writer.privacy.contexts import forget_contexts
 from writer.privacy.keys import Keyring
-from writer.privacy.words import Words, WordsOfPage
+from writer.privacy.words import Words
 from writer.profiles import lock_profile, lock_profile_of, open_for_writing
 
 
@@ -40,7 +40,7 @@ async def write_knowledge(
     for each in entries:
         each.check_names()
     async with database.as_user(author.user_sub, author.authorised_at) as connection:
-        words = WordsOfPage(author.user_sub, await keyring.find_or_make(connection, author.user_sub))
+        words = (await keyring.find_or_make(connection, author.user_sub)).of_page
         await lock_profile(connection, author.user_sub, agent_key)
         await open_for_writing(connection, author.user_sub, agent_key)
         said = [each.keyed_hash(words) for each in entries]
@@ -74,7 +74,7 @@ async def edit_knowledge(
     """
     agent_key = written.check_names()
     async with database.as_user(author.user_sub, author.authorised_at) as connection:
-        words = Words(author.user_sub, await keyring.find_or_make(connection, author.user_sub))
+        words = await keyring.find_or_make(connection, author.user_sub)
         await lock_profile(connection, author.user_sub, agent_key)
         await open_for_writing(connection, author.user_sub, agent_key)
         mine = knowledge.c.user_sub == author.user_sub, knowledge.c.agent_key == agent_key

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, field
 from typing import Any
-from uuid import UUID
 
 import uuid_utils.compat as uuids
 from cachetools import LRUCache
@@ -10,22 +9,15 @@ from sqlalchemy import select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from retrieval.database.database import Database
 from retrieval.database.fast_path import FastConnection, FastStatement
 from retrieval.database.parameters import USER_SUB, may_enter
 from retrieval.tables.keys import user_keys
 from writer.privacy.master_keys import MasterKeys, wrapping
 from writer.privacy.seal import new_user_key, wrap_key
+from writer.privacy.words import Words, WordsOfPage
 
 CACHED_KEYS = 10_000
-
-
-@dataclass(frozen=True, slots=True)
-class UserKey:
-    """A user's key and its id, which is stored beside everything that the key encrypts."""
-
-    key_id: UUID
-    key: bytes = field(repr=False)
-
 
 _STORED = user_keys.c.key_id, user_keys.c.wrapped_key, user_keys.c.master_key
 _OF_CALLER: FastStatement[Any] = FastStatement(select(*_STORED).where(may_enter(), user_keys.c.user_sub == USER_SUB))
@@ -33,7 +25,7 @@ _OF_CALLER: FastStatement[Any] = FastStatement(select(*_STORED).where(may_enter(
 
 @dataclass(slots=True)
 class Keyring:
-    """Access to users' keys, with a cache of the keys that were used last.
+    """Access to users' keys, with a cache of the keys that were used last; see `retrieval.sealed.Seals`.
 
     An erasure may have destroyed a cached key. Encrypting with that key does no harm: the foreign key from the row to
     ``user_keys`` refuses the row, and the caller drops the cached key and asks for the key again.
@@ -47,13 +39,13 @@ class Keyring:
     old: tuple[bytes, ...] = field(default=(), repr=False)
     seals_words: bool = False
     masters: MasterKeys = field(init=False)
-    _cache: LRUCache[str, UserKey] = field(default_factory=lambda: LRUCache(CACHED_KEYS), repr=False)
+    _cache: LRUCache[str, Words] = field(default_factory=lambda: LRUCache(CACHED_KEYS), repr=False)
 
     def __post_init__(self) -> None:
         """Computes the fingerprints of the master keys."""
         self.masters = MasterKeys.of(self.master, *self.old)
 
-    def remembered(self, user_sub: str) -> UserKey | None:
+    def remembered(self, user_sub: str) -> Words | None:
         """Returns the user's cached key, or None if it is not cached."""
         return self._cache.get(user_sub)
 
@@ -61,7 +53,7 @@ class Keyring:
         """Drops the cached key of the user."""
         self._cache.pop(user_sub, None)
 
-    async def find(self, connection: AsyncConnection, user_sub: str) -> UserKey | None:
+    async def find(self, connection: AsyncConnection, user_sub: str) -> Words | None:
         """Returns the user's key from the database, or None if the user has none.
 
         Raises:
@@ -71,23 +63,34 @@ class Keyring:
         query = select(*_STORED).where(user_keys.c.user_sub == user_sub)
         return self._opened((await connection.execute(query)).one_or_none(), user_sub)
 
-    async def find_fast(self, connection: FastConnection) -> UserKey | None:
-        """Returns the key of the connection's user as ``find`` does, in one round trip to the database."""
-        rows = await connection.all(_OF_CALLER, {})
-        return self._opened(rows[0] if rows else None, connection.user_sub)
+    async def find_for_page(self, connection: AsyncConnection, user_sub: str) -> WordsOfPage | None:
+        """Returns the user's key as ``find`` does, for the rows of a page."""
+        words = await self.find(connection, user_sub)
+        return None if words is None else words.of_page
 
-    def _opened(self, row: Any, user_sub: str) -> UserKey | None:
+    async def of_user(self, database: Database, connection: FastConnection) -> Words:
+        """Returns the key of the connection's user, a cached one at once; a new user gets a key."""
+        user_sub = connection.user_sub
+        if (words := self.remembered(user_sub)) is None:
+            rows = await connection.all(_OF_CALLER, {})  # one round trip to the database
+            words = self._opened(rows[0] if rows else None, user_sub)
+        if words is None:
+            async with database.as_user(user_sub, connection.authorised_at) as transaction:
+                words = await self.find_or_make(transaction, user_sub)
+        return words
+
+    def _opened(self, row: Any, user_sub: str) -> Words | None:
         if row is None:
             self.forget(user_sub)
             return None
         # a user who began again after an erasure has another key than the cached one
         if (known := self.remembered(user_sub)) is not None and known.key_id == row.key_id:
             return known
-        key = UserKey(row.key_id, self.masters.unwrap(row.wrapped_key, row.master_key, user_sub=user_sub))
-        self._cache[user_sub] = key
-        return key
+        words = Words(user_sub, row.key_id, self.masters.unwrap(row.wrapped_key, row.master_key, user_sub=user_sub))
+        self._cache[user_sub] = words
+        return words
 
-    async def find_or_make(self, connection: AsyncConnection, user_sub: str) -> UserKey:
+    async def find_or_make(self, connection: AsyncConnection, user_sub: str) -> Words:
         """Returns the user's key, and makes it for a new user; concurrent callers get the same key.
 
         Raises:

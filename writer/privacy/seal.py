@@ -50,6 +50,7 @@ _LABELS: Mapping[Part, bytes] = {
     "failure": b"failure of run",
     "finding": b"finding of run",
     "knowledge": b"words of knowledge",
+    "payload": PAYLOAD,
     "run": b"words of run",
     "step": b"step of run",
     "summary": b"summary of session",

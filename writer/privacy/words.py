@@ -10,20 +10,15 @@ import json
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, TypeVar
 from uuid import UUID
 
-from sqlalchemy.ext.asyncio import AsyncConnection
-
-from retrieval.database.database import Database
-from retrieval.database.fast_path import FastConnection
 from retrieval.errors import SealBroken
 from retrieval.sealed import UNREADABLE, CaseWords, Part, effects_of
 from retrieval.text import as_repeated, folded
-from writer.privacy.keys import Keyring, UserKey
-from writer.privacy.seal import label_of, seal, unseal
+from writer.privacy.seal import label_of, seal, unseal, unseal_sized
 
 Row = TypeVar("Row")
 Value = TypeVar("Value")
@@ -38,30 +33,38 @@ _SMALL_BYTES = 4
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Encryption and decryption of the words of one user's rows; see `retrieval.sealed.UserSeal`.
+    """A user's key, which encrypts and decrypts the words of the user's rows; see `retrieval.sealed.UserSeal`.
 
     Encrypted bytes are bound to the user, the row and the place in it. The methods that decrypt raise SealBroken for
     bytes of another user, row, place or key.
+
+    Attributes:
+        key_id: id of the key, which is stored beside everything that the key encrypts.
     """
 
     user_sub: str
-    key: UserKey
+    key_id: UUID
+    key: bytes = field(repr=False)
 
     @property
-    def key_id(self) -> UUID:
-        """Returns the id of the user's key."""
-        return self.key.key_id
+    def of_page(self) -> "WordsOfPage":
+        """Returns the same key for the rows of a page."""
+        return WordsOfPage(self.user_sub, self.key_id, self.key)
 
     def seal(self, part: Part, value: object, row_id: UUID, *place: int) -> bytes:
         """Returns a JSON value, packed or not, encrypted and bound to the row and to the place in it.
 
         The place is the numbers that tell parts of a row apart, such as a turn's number in its session.
         """
-        return seal(value, self.key.key, user_sub=self.user_sub, case_id=row_id, of=label_of(part, place))
+        return seal(value, self.key, user_sub=self.user_sub, case_id=row_id, of=label_of(part, place))
 
     def open(self, part: Part, sealed: bytes, row_id: UUID, *place: int) -> Any:
         """Returns the JSON value that `seal` encrypted for the same part, row and place."""
-        return unseal(sealed, self.key.key, user_sub=self.user_sub, case_id=row_id, of=label_of(part, place))
+        return unseal(sealed, self.key, user_sub=self.user_sub, case_id=row_id, of=label_of(part, place))
+
+    def open_payload(self, case_id: UUID, payload: bytes) -> tuple[dict[str, Any], int]:
+        """Returns the decrypted payload of a case, and the bytes of its JSON, which may be many times the sealed ones."""
+        return unseal_sized(payload, self.key, user_sub=self.user_sub, case_id=case_id)
 
     def seal_case(self, case_id: UUID, task: str, plan: Sequence[str], effects: Sequence[str]) -> dict[str, object]:
         """Returns the columns of a case with its words encrypted, and with tokens in place of the plan's steps.
@@ -118,7 +121,7 @@ class Words:
 
         Equal texts have different hashes for different purposes.
         """
-        keyed = hmac.digest(self.key.key, f"{purpose}\n{text}".encode("utf-8", "surrogatepass"), "sha256")
+        keyed = hmac.digest(self.key, f"{purpose}\n{text}".encode("utf-8", "surrogatepass"), "sha256")
         return int.from_bytes(keyed[:_NUMBER_BYTES], "big", signed=True)
 
     def numbers(self, kind: str, texts: Iterable[str]) -> list[int]:
@@ -126,7 +129,7 @@ class Words:
 
         It is fast, because every run needs dozens of hashes: BLAKE2, with a key for each kind, takes 1 µs a text.
         """
-        keyed = blake2b(digest_size=_SMALL_BYTES, key=hmac.digest(self.key.key, b"numbers" + kind.encode(), "sha256"))
+        keyed = blake2b(digest_size=_SMALL_BYTES, key=hmac.digest(self.key, b"numbers" + kind.encode(), "sha256"))
         digests = []
         for text in texts:
             of_text = keyed.copy()
@@ -145,11 +148,11 @@ class Words:
 
     def hash_of_checkpoint(self, purpose: str, *names: str) -> bytes:
         """Returns the keyed hash of names by which a checkpoint is looked up; letter case and white space count."""
-        return hmac.digest(self.key.key, b"checkpoint" + json.dumps([purpose, *names]).encode(), "sha256")
+        return hmac.digest(self.key, b"checkpoint" + json.dumps([purpose, *names]).encode(), "sha256")
 
     def hash_of_call(self, request_hash: bytes) -> bytes:
         """Returns the keyed hash of a request's sha256, by which a repeat of the request is recognised."""
-        return hmac.digest(self.key.key, b"call" + request_hash, "sha256")
+        return hmac.digest(self.key, b"call" + request_hash, "sha256")
 
     def token(self, step: str) -> str:
         """Returns the token of a step of a plan, a keyed hash; letter case and white space do not count."""
@@ -160,7 +163,7 @@ class Words:
         return int.from_bytes(self._keyed(b"query", query)[:_GROUP_BYTES], "big")
 
     def _keyed(self, purpose: bytes, text: str) -> bytes:
-        return hmac.digest(self.key.key, purpose + folded(text).encode("utf-8", "surrogatepass"), "sha256")
+        return hmac.digest(self.key, purpose + folded(text).encode("utf-8", "surrogatepass"), "sha256")
 
 
 _UNREADABLE: Mapping[Part, object] = {
@@ -196,40 +199,3 @@ def readable(opened: Callable[[Row], Value], rows: Iterable[Row]) -> Iterator[Va
     for row in rows:
         with suppress(SealBroken):
             yield opened(row)
-
-
-@dataclass(frozen=True, slots=True)
-class WordSeals:
-    """Gives the `Words` of each user, with keys from the keyring; see `retrieval.sealed.Seals`."""
-
-    keyring: Keyring
-
-    @property
-    def seals_words(self) -> bool:
-        """Returns whether new rows have their words encrypted."""
-        return self.keyring.seals_words
-
-    async def of_user(self, database: Database, connection: FastConnection) -> Words:
-        """Returns the `Words` of the connection's user; a new user gets a key."""
-        user_sub = connection.user_sub
-        key = self.keyring.remembered(user_sub) or await self.keyring.find_fast(connection)
-        if key is None:
-            async with database.as_user(user_sub, connection.authorised_at) as transaction:
-                key = await self.keyring.find_or_make(transaction, user_sub)
-        return Words(user_sub, key)
-
-    def forget(self, user_sub: str) -> None:
-        """Drops the user's cached key, because the database has another one."""
-        self.keyring.forget(user_sub)
-
-
-async def words_of(keyring: Keyring, connection: AsyncConnection, user_sub: str) -> Words | None:
-    """Returns the encryption of a user's words; None: the user has no key, and so no encrypted row."""
-    key = await keyring.find(connection, user_sub)
-    return None if key is None else Words(user_sub, key)
-
-
-async def words_of_page(keyring: Keyring, connection: AsyncConnection, user_sub: str) -> WordsOfPage | None:
-    """Returns what ``words_of`` returns, for the rows of a page."""
-    words = await words_of(keyring, connection, user_sub)
-    return None if words is None else WordsOfPage(words.user_sub, words.key)

@@ -30,8 +30,6 @@ from writer.errors import LeaseLost
 from writer.facts.forms import are_compiled
 from writer.privacy.keys import Keyring
 from writer.privacy.master_keys import MasterKeyMismatch
-from writer.privacy.seal import unseal_sized
-from writer.privacy.words import Words
 from writer.procedures.rules.learners import computed
 from writer.profiles import lock_loop
 from writer.queue.case import ClaimedCase, Work, claimed, lock_held, used_by
@@ -120,19 +118,18 @@ class Batches:
             LeaseLost: the user's key is gone, because the user was erased.
         """
         held = work.held
-        key = self.keyring.remembered(held.user_sub)
-        if key is None:
+        words = self.keyring.remembered(held.user_sub)
+        if words is None:
             async with self.queue.database.as_user(held.user_sub, held.claimed_at) as connection:
-                key = await self.keyring.find(connection, held.user_sub)
-        if key is None:
+                words = await self.keyring.find(connection, held.user_sub)
+        if words is None:
             raise LeaseLost("the user's key is gone")
-        payload = work.case.payload
-        work.opened, work.payload_bytes = unseal_sized(payload, key.key, user_sub=held.user_sub, case_id=held.row_id)
+        work.opened, work.payload_bytes = words.open_payload(held.row_id, work.case.payload)
         work.origin = work.opened.get("origin", {})  # older cases have none
-        work.seal = Words(held.user_sub, key)
+        work.seal = words
         work.text = CaseWords(work.case.task, work.case.plan)
         if work.case.words is not None:
-            work.text = work.seal.open_case(held.row_id, work.case.words)
+            work.text = words.open_case(held.row_id, work.case.words)
 
     async def compute(
         self, work: Work, act: Callable[[Work, StoredRun, Mapping[str, Any]], Result]

@@ -49,11 +49,11 @@ class MemoryHandler:
         user_sub, since, token = leases[0].user_sub, leases[0].claimed_at, leases[0].lease_token
         database = self.queue.database
         async with database.as_user(user_sub, since) as connection:
-            key = await self.keyring.find(connection, user_sub)
+            words = await self.keyring.find(connection, user_sub)
             rows = (await connection.execute(sources(user_sub, [each.row_id for each in leases]))).all()
-        if key is None:
+        if words is None:
             return "gone"
-        words, texts, held = Words(user_sub, key), dict[UUID, str](), {each.row_id: each for each in leases}
+        texts, held = dict[UUID, str](), {each.row_id: each for each in leases}
         for row in rows:
             try:
                 texts[row.id] = _text(words, row)

@@ -22,7 +22,6 @@ from writer.facts.draft import FactDraft
 from writer.facts.extract import read
 from writer.facts.store import Provenance, store_facts
 from writer.privacy.keys import Keyring
-from writer.privacy.words import Words
 from writer.profiles import Profile, lock_profile
 from writer.queue.lease import Lease, is_held
 from writer.queue.queue import LOOK_S, Queue
@@ -99,11 +98,10 @@ class SessionHandler:
             LeaseLost: another worker has the session, or the session was deleted.
         """
         async with self.queue.database.as_user(lease.user_sub, lease.claimed_at) as connection:
-            key = await self.keyring.find(connection, lease.user_sub)
+            words = await self.keyring.find(connection, lease.user_sub)
             read = await connection.scalar(select(sessions.c.read_turns).where(is_held(sessions, lease)))
-            if key is None or read is None:
+            if words is None or read is None:
                 raise LeaseLost("the lease ran out, or the session is gone")
-            words = Words(lease.user_sub, key)
             rows = (await connection.execute(turns_after(lease.user_sub, lease.row_id, read).limit(MOST_TURNS))).all()
             zones = [timezone(timedelta(minutes=row.utc_offset_min)) for row in rows]
             turns = [

@@ -27,7 +27,6 @@ from retrieval.tables.sessions import session_summaries, sessions
 from retrieval.tokens import count_tokens
 from writer.analysis.error_output import beginning
 from writer.privacy.keys import Keyring
-from writer.privacy.words import Words
 from writer.procedures.llm.answers import storable
 from writer.procedures.llm.injection import follows_injection, injected_words
 from writer.procedures.llm.learners import FALLBACKS
@@ -88,10 +87,10 @@ class Summarist:
         """
         async with self.database.as_user(profile.user_sub, profile.seen_at) as connection:
             newest = (await connection.execute(newest_summary(profile, session_id))).one_or_none()
-            key = await self.keyring.find(connection, profile.user_sub)
-            if newest is None or key is None:
+            words = await self.keyring.find(connection, profile.user_sub)
+            if newest is None or words is None:
                 return False
-            words, last = Words(profile.user_sub, key), newest.last_turn or 0
+            last = newest.last_turn or 0
             wanted = turns_after(profile.user_sub, session_id, last).limit(MOST_TURNS)
             rows = (await connection.execute(wanted)).all()
             turns = [
@@ -107,9 +106,9 @@ class Summarist:
             return True
         last = turns[read - 1].number
         async with self.database.as_user(profile.user_sub, profile.seen_at) as connection:
-            key = await self.keyring.find(connection, profile.user_sub)
-            if key is not None:
-                payload = Words(profile.user_sub, key).seal("summary", lines, session_id, last)
+            words = await self.keyring.find(connection, profile.user_sub)
+            if words is not None:
+                payload = words.seal("summary", lines, session_id, last)
                 mine = sessions.c.user_sub == profile.user_sub, sessions.c.id == session_id
                 there = select(sessions.c.id).where(*mine).with_for_update(key_share=True, read=True)
                 if await connection.scalar(there) is not None:

@@ -10,7 +10,7 @@ from policy.fit import Fit
 from retrieval.sealed import TERMS
 from retrieval.tables.cases import cases
 from writer.privacy.keys import Keyring
-from writer.privacy.words import readable, words_of
+from writer.privacy.words import readable
 
 READ = 100
 """Number of the agent's newest cases whose tasks are decrypted and read."""
@@ -22,7 +22,7 @@ async def telling_words(
     connection: AsyncConnection, keyring: Keyring, user_sub: str, agent_key: str, fit: Fit
 ) -> list[str]:
     """Returns at most MOST words of the agent's newest tasks, the most telling words first."""
-    seal = await words_of(keyring, connection, user_sub)
+    seal = await keyring.find(connection, user_sub)
     if seal is None:
         return []
     newest = (

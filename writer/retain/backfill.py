@@ -89,7 +89,7 @@ async def backfill(  # noqa: PLR0913 - retain's own parameters, and the callback
     filled = ((number, text) for number, line in enumerate(lines, start=1) if (text := line.strip()))
     while chunk := list(islice(filled, CHUNK_LINES)):
         async with database.as_user(author.user_sub, author.authorised_at) as connection:
-            words = Words(author.user_sub, await keyring.find_or_make(connection, author.user_sub))
+            words = await keyring.find_or_make(connection, author.user_sub)
             keys = await _new_keys(connection, words, agent, [text for _, text in chunk])
         retained = asyncio.gather(*(retain_line(text, key) for text, key in keys.items()), return_exceptions=True)
         ends = dict(zip(keys, await retained, strict=True))

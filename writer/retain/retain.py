@@ -20,10 +20,9 @@ from retrieval.tables.runs import runs
 from retrieval.telemetry import REWARDS, stage
 from writer.author import Author
 from writer.errors import IdempotencyConflict, MemoryOff, RunEnded, UnknownReference
-from writer.privacy.keys import Keyring, UserKey
+from writer.privacy.keys import Keyring
 from writer.privacy.names import looks_secret, unsecret
 from writer.privacy.redact import Redaction
-from writer.privacy.seal import seal
 from writer.privacy.words import Words
 from writer.retain.prepare import PreparedRun, RedactedRun, measure, message_hash, prepare
 from writer.retain.references import wrong_reference
@@ -88,7 +87,7 @@ async def store(
     name = idempotency_key
     if name is not None and looks_secret(name):
         async with database.as_user(author.user_sub, author.authorised_at) as connection:
-            words = Words(author.user_sub, await keyring.find_or_make(connection, author.user_sub))
+            words = await keyring.find_or_make(connection, author.user_sub)
             name, before = unsecret(name, words)
             older = cases.c.user_sub == author.user_sub, cases.c.idempotency_key == before
             name = await connection.scalar(select(cases.c.idempotency_key).where(*older)) or name
@@ -118,9 +117,9 @@ async def store_within(
         MemoryOff: the user switched off writing for this agent.
     """
     await connection.execute(_profile_of(author, run))
-    key = await keyring.find_or_make(connection, author.user_sub)
+    words = await keyring.find_or_make(connection, author.user_sub)
     fast = await FastConnection.within(connection, author.user_sub, author.authorised_at)
-    refusal = await _Storing(database, keyring, author, None).insert(fast, key, run)
+    refusal = await _Storing(database, keyring, author, None).insert(fast, words, run)
     if refusal is not None:
         raise refusal
 
@@ -144,16 +143,16 @@ class _Storing:
         author = self.author
         joins = run.run_id is not None or run.session is not None
         # opening steps and turns takes the key that the database has; a row that is sealed with another one it refuses
-        key = None if joins else self.keyring.remembered(author.user_sub)
-        if key is None:
+        words = None if joins else self.keyring.remembered(author.user_sub)
+        if words is None:
             async with self.database.as_user(author.user_sub, author.authorised_at) as connection:
-                key = await self.keyring.find_or_make(connection, author.user_sub)
+                words = await self.keyring.find_or_make(connection, author.user_sub)
         if joins:
             async with self.database.as_user(author.user_sub, author.authorised_at) as connection:
-                run, refusal = await self._insert_joined(connection, key, run)
+                run, refusal = await self._insert_joined(connection, words, run)
         else:
             async with self.database.fast(author.user_sub, author.authorised_at) as fast:
-                refusal = await self.insert(fast, key, run)
+                refusal = await self.insert(fast, words, run)
         if refusal is None:
             REWARDS.labels(str(run.measured.columns["reward_source"])).inc()
             return Retained(run.case_id, "pending", run.redactions, run.retrieval_id, run.warnings)
@@ -169,12 +168,12 @@ class _Storing:
                 if first is None and isinstance(refusal, RunEnded):  # retained under another key
                     first = (await connection.execute(mine.where(cases.c.id.in_(ended)))).one_or_none()
                 # not the cached key, which may be from before an erasure
-                key = await self.keyring.find_or_make(connection, author.user_sub)
+                words = await self.keyring.find_or_make(connection, author.user_sub)
         if first is None:
             raise refusal
         same_key = first.idempotency_key == self.idempotency_key
         # an older version stores the hash without a key; a migration cleared those that it had stored
-        hashes = {Words(author.user_sub, key).hash_of_call(run.request_hash), run.request_hash}
+        hashes = {words.hash_of_call(run.request_hash), run.request_hash}
         if first.request_hash not in (hashes | {b""} if same_key else hashes):
             if not same_key:
                 raise refusal
@@ -182,23 +181,22 @@ class _Storing:
         return Retained(first.id, first.status, run.redactions, first.retrieval_id, run.warnings)
 
     async def insert(
-        self, connection: FastConnection, key: UserKey, run: PreparedRun, session_id: UUID | None = None
+        self, connection: FastConnection, words: Words, run: PreparedRun, session_id: UUID | None = None
     ) -> CasebankError | None:
-        """Inserts the case, encrypted with the key; returns None, or the error that kept it from being inserted."""
-        user_sub, columns = self.author.user_sub, run.measured.columns
+        """Inserts the case, encrypted; returns None, or the error that kept it from being inserted."""
+        columns, texts = run.measured.columns, dict[str, object]()
         wrong = await wrong_reference(
             connection, run.agent_key, run.retrieval_id, columns["parent_case_id"], columns["used_case_ids"]
         )
         if wrong is not None:
             return UnknownReference(wrong)
         task, plan, effects = (columns[name] for name in ("task", "plan", "effects"))
-        words, texts = Words(user_sub, key), dict[str, object]()
         with stage("retain.seal"):
             if self.keyring.seals_words:
                 texts = words.seal_case(run.case_id, task, plan, effects)
             else:
                 texts = {"words": None, "message_hash": message_hash(task, plan)}
-            payload = seal(run.measured.payload, key.key, user_sub=user_sub, case_id=run.case_id)
+            payload = words.seal("payload", run.measured.payload, run.case_id)
         row = {
             **columns,
             **texts,
@@ -208,7 +206,7 @@ class _Storing:
             "session_id": session_id,
             "idempotency_key": self.idempotency_key,
             "request_hash": words.hash_of_call(run.request_hash),
-            "key_id": key.key_id,
+            "key_id": words.key_id,
             "payload": payload,
             "source": self.author.actor,
             "created_at": run.created_at,
@@ -228,14 +226,14 @@ class _Storing:
         return IdempotencyConflict("this Idempotency-Key was used before")
 
     async def _insert_joined(
-        self, connection: AsyncConnection, key: UserKey, run: PreparedRun
+        self, connection: AsyncConnection, words: Words, run: PreparedRun
     ) -> tuple[PreparedRun, CasebankError | None]:
         """Inserts the case of a run that ends a run under way, or belongs to a session, in one transaction.
 
         Returns the run, measured with the steps and turns that were stored before, and None or the error that kept it
         from being inserted.
         """
-        user_sub, words = self.author.user_sub, Words(self.author.user_sub, key)
+        user_sub = self.author.user_sub
         under_way = await lock_run(connection, user_sub, run.run_id) if run.run_id is not None else None
         session = await lock_session(connection, user_sub, run.session) if run.session is not None else None
         if run.run_id is not None and (under_way is None or under_way.agent_key != run.agent_key):
@@ -260,7 +258,7 @@ class _Storing:
         if under_way is not None:
             run = replace(run, retrieval_id=run.retrieval_id or under_way.known_retrieval_id)
         fast = await FastConnection.within(connection, user_sub, self.author.authorised_at)
-        refusal = await self.insert(fast, key, run, None if session is None else session.id)
+        refusal = await self.insert(fast, words, run, None if session is None else session.id)
         if refusal is None and under_way is not None:
             await end(connection, self.author, under_way, run.case_id, run.ends_as)
         if refusal is None and session is not None and turns:

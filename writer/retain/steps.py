@@ -179,7 +179,7 @@ async def open_run(
         UnknownReference: the run is another agent's, or began with another agent's retrieval.
     """
     agent_key, task, retrieval_id = first
-    words = Words(author.user_sub, await keyring.find_or_make(connection, author.user_sub))
+    words = await keyring.find_or_make(connection, author.user_sub)
     await open_for_writing(connection, author.user_sub, agent_key)
     sealed = {"key_id": words.key_id, "words": words.seal_run(run_id, task), "retrieval_id": retrieval_id}
     made = upsert(runs).values({"user_sub": author.user_sub, "agent_key": agent_key, "id": run_id, **sealed})

@@ -24,8 +24,7 @@ from writer.facts.remove import delete_facts
 from writer.findings.record import forget_findings_of_cases
 from writer.privacy.contexts import BLANK, forget_advice, forget_contexts
 from writer.privacy.keys import Keyring
-from writer.privacy.seal import unseal
-from writer.privacy.words import Words, readable, words_of
+from writer.privacy.words import Words, readable
 from writer.procedures.case_deletion import forget_sources, forget_words
 from writer.profiles import lock_loop, lock_profile_of
 from writer.references import clear_references
@@ -44,11 +43,11 @@ async def set_tags(
     mine = cases.c.user_sub == author.user_sub, cases.c.id == case_id
     columns = (cases.c[name] for name in ("id", "task", "plan", "words", "tools", "payload"))
     row = (await connection.execute(select(*columns).where(*mine).with_for_update())).mappings().one_or_none()
-    words = await words_of(keyring, connection, author.user_sub)
+    words = await keyring.find(connection, author.user_sub)
     if row is None or words is None:
         raise NotFound("no such case")
     case = words.opened(row)
-    traces = unseal(row["payload"], words.key.key, user_sub=author.user_sub, case_id=case_id)["tool_traces"]
+    traces = words.open("payload", row["payload"], case_id)["tool_traces"]
     calls = await asyncio.to_thread(calls_in, traces)  # reads the outputs, which may be megabytes
     plan = given_plan(traces, calls, case["plan"])  # the arguments of calls are sealed, and the index is not
     text = search_text(case["task"], plan, row["tools"], tags)
@@ -71,7 +70,7 @@ async def delete_case(connection: AsyncConnection, keyring: Keyring, author: Aut
     # the worker may be about to merge a run into the case, or to learn from it
     await lock_profile_of(connection, author.user_sub, cases.c.id, case_id)
     rows = (await connection.execute(case_and_repeats(author.user_sub, case_id))).mappings().all()
-    words = await words_of(keyring, connection, author.user_sub)
+    words = await keyring.find(connection, author.user_sub)
     if words is None or not any(row["id"] == case_id for row in rows):
         raise NotFound("no such case")
     for first in range(0, len(rows), AT_ONCE):

@@ -21,8 +21,7 @@ from retrieval.tables.metadata import USER_TABLES
 from retrieval.tables.runs import checkpoints, findings, run_steps, runs
 from retrieval.tables.sessions import session_summaries, turns
 from writer.privacy.keys import Keyring
-from writer.privacy.seal import unseal
-from writer.privacy.words import Words, words_of
+from writer.privacy.words import Words
 
 PAGE = 1_000
 """Number of rows of a table in memory at a time."""
@@ -66,7 +65,7 @@ async def export(database: Database, keyring: Keyring, user_sub: str) -> AsyncIt
     async with database.as_worker() as connection:
         began_at = (await connection.execute(select(func.now()))).scalar_one()
     async with database.as_user(user_sub, began_at) as connection:
-        words = await words_of(keyring, connection, user_sub)
+        words = await keyring.find(connection, user_sub)
     for table in reversed(USER_TABLES):
         size = PAGE_OF_CASES if table in {cases, checkpoints, run_steps, turns} else PAGE
         after: RowMapping | None = None
@@ -95,8 +94,7 @@ def _exported(words: Words | None, table: Table, rows: Sequence[RowMapping]) -> 
 
 def _opened(words: Words, table: Table, row: RowMapping) -> dict[str, object]:
     if table is cases:
-        key, user_sub = words.key.key, words.user_sub
-        return {**words.opened(row), "payload": unseal(row["payload"], key, user_sub=user_sub, case_id=row["id"])}
+        return {**words.opened(row), "payload": words.open("payload", row["payload"], row["id"])}
     if table is decisions:
         told = None if row["told"] is None else words.open("told", row["told"], row["id"])
         return {**words.open_query(row), "told": told}

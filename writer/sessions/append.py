@@ -67,7 +67,7 @@ async def append_turns(  # noqa: PLR0913, PLR0917 - retain's own parameters, and
     nameable(new.agent_key)
     nameable(name, "a session's")
     async with database.as_user(author.user_sub, author.authorised_at) as connection:
-        words = Words(author.user_sub, await keyring.find_or_make(connection, author.user_sub))
+        words = await keyring.find_or_make(connection, author.user_sub)
         await open_for_writing(connection, author.user_sub, new.agent_key)
         ids = {"user_sub": author.user_sub, "id": uuids.uuid7(), "key_id": words.key_id}
         row = {**ids, "agent_key": new.agent_key, "name": name}

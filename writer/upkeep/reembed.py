@@ -18,7 +18,6 @@ from retrieval.telemetry import log
 from writer.analysis.placeholders import without_placeholders
 from writer.privacy.keys import Keyring
 from writer.privacy.master_keys import MasterKeyMismatch
-from writer.privacy.words import Words
 from writer.profiles import Profile, each_profile, lock_profile
 from writer.vectors import add_vector, as_text, stored_later
 
@@ -104,14 +103,13 @@ async def _without_vector(
     """Returns the tasks, by case id, of the cases that the statement selects, unsealed; empty if one does not open."""
     async with database.as_user(profile.user_sub, profile.seen_at) as connection:
         rows = (await connection.execute(statement)).all()
-        key = await keyring.find(connection, profile.user_sub) if keyring is not None else None
+        words = await keyring.find(connection, profile.user_sub) if keyring is not None else None
     tasks: dict[UUID, str] = {row.id: row.task for row in rows if row.words is None}
     sealed = [row for row in rows if row.words is not None]
     if not sealed:
         return tasks
-    if key is None:
+    if words is None:
         raise AssertionError("the words of a case are encrypted, and its user has no key here")
-    words = Words(profile.user_sub, key)
     for row in sealed:
         try:
             tasks[row.id] = words.open_case(row.id, row.words).task

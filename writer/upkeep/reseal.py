@@ -73,8 +73,7 @@ async def _reseal_some(
         other_form = in_other_form(profile, table, after, sealed=not keyring.seals_words)
         rows = (await connection.execute(other_form)).mappings().all()
         if rows:
-            key = await keyring.find_or_make(connection, profile.user_sub)
-            words = Words(profile.user_sub, key)
+            words = await keyring.find_or_make(connection, profile.user_sub)
             change = _sealed if keyring.seals_words else _opened
             changed = list(readable(lambda row: change(words, table, row), rows))
         if len(changed) < len(rows):

@@ -21,7 +21,6 @@ from writer.author import Author
 from writer.errors import RunEnded, SecretInName, UnknownReference
 from writer.privacy.keys import Keyring
 from writer.privacy.seal import PayloadTooLarge
-from writer.privacy.words import Words
 from writer.profiles import Profile, in_every_profile
 from writer.retain.prepare import prepare
 from writer.retain.retain import store
@@ -66,10 +65,10 @@ async def _end(database: Database, keyring: Keyring, profile: Profile, abandoned
     run_id, last_step_at = abandoned
     async with database.as_user(profile.user_sub, profile.seen_at) as connection:
         run = (await connection.execute(one_run(profile.user_sub, run_id))).one_or_none()
-        key = await keyring.find(connection, profile.user_sub)
-    if run is None or key is None:
+        words = await keyring.find(connection, profile.user_sub)
+    if run is None or words is None:
         return False
-    task = Words(profile.user_sub, key).open_run(run_id, run.words)[:LONGEST_TASK] or NO_TASK
+    task = words.open_run(run_id, run.words)[:LONGEST_TASK] or NO_TASK
     finished = FinishedRun(agent=profile.agent_key, task=task, outcome="aborted", run_id=run_id)
     prepared = replace(prepare(finished), ends_as="aborted", created_at=last_step_at)
     await store(database, keyring, prepared, Author(profile.user_sub, ACTOR, profile.seen_at))

@@ -13,7 +13,6 @@ from policy.channels import idf, words
 from retrieval.ranking.why import TellingWords
 from retrieval.sealed import TERMS
 from retrieval.tables.kinds import Arm
-from writer.privacy.words import words_of
 from writer.replays.profile_replay import stored_replay
 
 
@@ -24,7 +23,7 @@ async def answers(looking: Visitor, decision: WholeDecisionOut) -> dict[UUID, st
     author = looking.author
     async with looking.parts.database.as_user(author.user_sub, author.authorised_at) as connection:
         replay = await stored_replay(connection, author.user_sub, decision.agent)
-        seal = await words_of(looking.parts.keyring, connection, author.user_sub)
+        seal = await looking.parts.keyring.find(connection, author.user_sub)
     if replay is not None and seal is not None and spoken:
         numbers = np.array(seal.numbers(TERMS, spoken), dtype=np.int32)
         weights = np.asarray(replay.fit.telling(numbers)[0])

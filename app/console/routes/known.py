@@ -28,7 +28,7 @@ from retrieval.database.rows import AnyRow
 from retrieval.pages import listing
 from retrieval.sessions.messages import SessionTurn
 from retrieval.text import folded, shortened
-from writer.privacy.words import Words, words_of_page
+from writer.privacy.words import Words
 from writer.rights.erase import erase
 from writer.rights.export import export
 
@@ -148,7 +148,7 @@ async def _sessions(looking: Visitor, cursor: UUID | None, size: int, wanted: Se
     async with database.as_user(author.user_sub, author.authorised_at) as connection:
         newest = listing.page_of_sessions(author.user_sub, None, before=cursor, limit=size)
         rows = (await connection.execute(newest)).all()
-        words = await words_of_page(looking.parts.keyring, connection, author.user_sub) if rows else None
+        words = await looking.parts.keyring.find_for_page(connection, author.user_sub) if rows else None
     memories = list[ListedMemory]()
     for group in [[row] for row in rows] if wanted else [rows]:
         if words is None:

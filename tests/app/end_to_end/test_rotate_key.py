@@ -30,8 +30,9 @@ from tests.processes import (
     surroundings,
     worked,
 )
-from writer.privacy.keys import Keyring, UserKey
+from writer.privacy.keys import Keyring
 from writer.privacy.master_keys import agree
+from writer.privacy.words import Words
 
 OLD, NEW = os.urandom(32).hex(), os.urandom(32).hex()
 ROTATE = ("rotate-key", "--yes", "--json")
@@ -129,7 +130,7 @@ async def test_killed_again_and_again_it_loses_nobody_and_ends_with_the_whole_co
         assert {user: await key_of(database, user, new) for user in users} == made
 
 
-async def key_of(database: Database, user: str, keyring: Keyring) -> UserKey:
+async def key_of(database: Database, user: str, keyring: Keyring) -> Words:
     async with database.as_user(user, datetime.now(UTC)) as connection:
         return await keyring.find_or_make(connection, user)
 

@@ -15,7 +15,6 @@ from retrieval.sections.context import CLOSING, OPENING, memory_context
 from retrieval.tokens import count_tokens
 from tests.app.routes.conftest import STEPS, TASKS, fill, ids, reuse
 from tests.service import AGENT, User
-from writer.privacy.words import Words
 
 # Retain, retrieve, reward
 
@@ -348,9 +347,9 @@ async def test_the_decision_is_logged_as_it_was_answered(alice: User):
     (decision,) = decisions
     assert str(decision.id) == answer["retrieval_id"]
     assert (decision.query, decision.mode, decision.degraded) == ("", "hybrid", [])
-    key = alice.service.runtime.keyring.remembered(alice.name)
-    assert key is not None
-    assert Words(alice.name, key).open_query(decision._mapping)["query"] == "restart the server"  # noqa: SLF001
+    words = alice.service.runtime.keyring.remembered(alice.name)
+    assert words is not None
+    assert words.open_query(decision._mapping)["query"] == "restart the server"  # noqa: SLF001
     assert (decision.policy_version, decision.tokens) == (answer["policy_version"], answer["tokens"])
     assert decision.feature_version == features.VERSION
     assert (decision.arm, decision.k, decision.min_similarity, decision.slate_propensity) == ("default", 3, None, 1)

@@ -16,7 +16,6 @@ from retrieval.sealed import Opener, Part, UserSeal
 from retrieval.sessions.read import MOST_SUMMARISED, SessionReader
 from retrieval.tokens import count_tokens
 from tests.service import AGENT, Service, User
-from writer.privacy.words import WordSeals
 from writer.rights.erase import erase
 from writer.rights.export import export
 from writer.upkeep.prune import prune_all
@@ -119,7 +118,7 @@ async def test_a_session_without_a_request_is_read_no_farther_back_than_its_summ
             return self.seal.open(part, sealed, row_id, *place)
 
     async def seal_of(connection: FastConnection, key_id: UUID) -> UserSeal:
-        opener = Opener(service.runtime.database, WordSeals(service.runtime.keyring))
+        opener = Opener(service.runtime.database, service.runtime.keyring)
         return cast("UserSeal", Counting(await opener.of_key(connection, key_id)))
 
     async with service.runtime.database.fast(alice.name, datetime.now(UTC)) as connection:

@@ -15,7 +15,6 @@ from tests.writer.blocked import begin_blocked
 from tests.writer.conftest import Bank
 from tests.writer.under_way import say
 from writer.privacy.keys import Keyring
-from writer.privacy.words import WordSeals
 from writer.rights.edit import delete_case
 from writer.rights.erase import erase
 from writer.upkeep.reembed import reembed
@@ -34,7 +33,7 @@ async def test_a_cluster_logs_row_by_row_what_one_statement_logs(bank: Bank, use
     await walls(bank, user)
     for citus in (False, True):
         database = replace(bank.database, citus=citus)
-        await ask(Reader(database, EMBEDDER, seals=WordSeals(replace(bank.keyring, seals_words=True))), user)
+        await ask(Reader(database, EMBEDDER, seals=replace(bank.keyring, seals_words=True)), user)
     one, other = await logged(bank, user)
     same = set(COLUMNS) - {"id", "seed", "words", "told"}  # words are sealed for the row
     assert {name: getattr(one, name) for name in same} == {name: getattr(other, name) for name in same}
@@ -45,7 +44,7 @@ async def test_a_cluster_logs_row_by_row_what_one_statement_logs(bank: Bank, use
 
 async def test_a_cluster_keeps_no_words_that_another_key_sealed(bank: Bank, user: str):
     await walls(bank, user)
-    seals = WordSeals(Keyring(bank.keyring.master, seals_words=True))
+    seals = Keyring(bank.keyring.master, seals_words=True)
     reader = Reader(replace(bank.database, citus=True), EMBEDDER, seals=seals)
     await ask(reader, user)
     await erase(bank.database, user)  # the reader's keyring remembers the key
@@ -63,7 +62,7 @@ async def test_a_retrieve_that_read_a_case_before_its_deletion_keeps_no_text_of_
     await bank.add(user, {"task": "paint the wall", "plan": ["wait"], "outcome": "failure", "reward": 0.0})
     await reembed(bank.database, EMBEDDER, bank.profile(user))
     await say(bank, user, "garden", "I like blue.")
-    reader = Reader(replace(bank.database, citus=citus), EMBEDDER, seals=WordSeals(bank.keyring))
+    reader = Reader(replace(bank.database, citus=citus), EMBEDDER, seals=bank.keyring)
     first = await ask(reader, user)
     owner = await asyncpg.connect(dsn(database_url))
     for case_id in (ids(first)[0], first.others[0].id):

@@ -8,7 +8,6 @@ import pytest
 
 from tests.fakes.openai_server import OpenAIServer
 from tests.writer.conftest import Bank, MakeWorker, drain, keep, states
-from writer.privacy.seal import unseal
 from writer.rights.edit import set_tags
 
 MARK = "xylophone-in-the-attic"
@@ -50,11 +49,11 @@ async def test_sealed_columns_hold_no_plaintext(
     assert MARK not in everything
     assert MARK.encode().hex() not in everything
     async with bank.database.as_user(user, datetime.now(UTC)) as connection:
-        key = await bank.keyring.find(connection, user)
-    assert key is not None
-    opened = unseal(payload, key.key, user_sub=user, case_id=case_id)
+        words = await bank.keyring.find(connection, user)
+    assert words is not None
+    opened = words.open("payload", payload, case_id)
     assert opened["prompt_snapshot"] == {"system": MARK}
-    assert key.key.hex() not in everything
+    assert words.key.hex() not in everything
 
 
 async def test_no_secret_reaches_the_database_the_embedder_or_the_log(  # noqa: PLR0913, PLR0917 - fixtures
@@ -81,12 +80,12 @@ async def test_no_secret_reaches_the_database_the_embedder_or_the_log(  # noqa: 
     worker = worker_on(server)
     await drain(worker)
     async with bank.database.as_user(user, datetime.now(UTC)) as connection:
-        key = await bank.keyring.find(connection, user)
+        words = await bank.keyring.find(connection, user)
         await set_tags(connection, bank.keyring, bank.author(user), case_id, ["seen"])
     (row,) = await states(bank, user)
     assert row.status == "ready"
-    assert key is not None
-    opened = json.dumps(unseal(row.payload, key.key, user_sub=user, case_id=case_id))
+    assert words is not None
+    opened = json.dumps(words.open("payload", row.payload, case_id))
     sent = str([request.payload for request in server.requests])
     assert "end" in opened  # what stood around the secrets is there
     assert "end" in sent

@@ -12,7 +12,6 @@ from retrieval.tables.profiles import profiles
 from tests.writer.conftest import AGENT, Bank
 from writer.facts.extract import read
 from writer.facts.store import Provenance, store_facts
-from writer.privacy.words import Words
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
@@ -20,7 +19,7 @@ NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 async def holding(bank: Bank, user: str, *said: str) -> list[str]:
     """Returns the values that hold after a user said so, turn by turn."""
     async with bank.database.as_user(user, bank.author(user).authorised_at) as connection:
-        words = Words(user, await bank.keyring.find_or_make(connection, user))
+        words = await bank.keyring.find_or_make(connection, user)
         await connection.execute(upsert(profiles).values(user_sub=user, agent_key=AGENT))
         for hours, text in enumerate(said):
             at = NOON + timedelta(hours=hours)

@@ -16,7 +16,6 @@ from writer.facts.draft import FactDraft
 from writer.facts.extract import read
 from writer.facts.remove import close_fact, delete_fact, delete_facts
 from writer.facts.store import Provenance, store_facts
-from writer.privacy.words import Words
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 SAID = [
@@ -46,7 +45,7 @@ def stated(seed: int) -> Stated:
 async def left(bank: Bank, user: str, *batches: Stated) -> list[Any]:
     """Returns what the facts are, by their words, after the batches were stored one after the other."""
     async with bank.database.as_user(user, bank.author(user).authorised_at) as connection:
-        words = Words(user, await bank.keyring.find_or_make(connection, user))
+        words = await bank.keyring.find_or_make(connection, user)
         await connection.execute(upsert(profiles).values(user_sub=user, agent_key=AGENT))
         for batch in batches:
             await store_facts(connection, words, AGENT, batch)

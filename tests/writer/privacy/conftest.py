@@ -8,8 +8,9 @@ import pytest
 
 from app.postgres.pools import dsn, service_database
 from retrieval.database.database import Database
-from writer.privacy.keys import Keyring, UserKey
+from writer.privacy.keys import Keyring
 from writer.privacy.master_keys import MasterKeys, agree
+from writer.privacy.words import Words
 
 
 async def as_owner(url: str, statement: str) -> None:
@@ -40,6 +41,6 @@ async def start(database: Database, *held: bytes) -> None:
         await agree(connection, MasterKeys.of(*held))
 
 
-async def key_of(database: Database, user: str, *held: bytes) -> UserKey:
+async def key_of(database: Database, user: str, *held: bytes) -> Words:
     async with database.as_user(user, datetime.now(UTC)) as connection:
         return await Keyring(held[0], held[1:]).find_or_make(connection, user)

@@ -14,9 +14,9 @@ from retrieval.errors import SealBroken
 from retrieval.tables.keys import master_keys, user_keys
 from tests.writer.privacy.conftest import as_new, key_of, start
 from writer.privacy.installation_key import find_or_make
-from writer.privacy.keys import UserKey
 from writer.privacy.master_keys import MasterKeyMismatch, MasterKeys, fingerprint
 from writer.privacy.rotation import NothingToRotate, Rotation, RotationOvertaken, rotate
+from writer.privacy.words import Words
 from writer.rights.erase import erase
 
 OLD, NEW, THIRD = os.urandom(32), os.urandom(32), os.urandom(32)
@@ -27,7 +27,7 @@ class Killed(BaseException):
     """The process ended here."""
 
 
-async def keys_of(database: Database, users: list[str], *held: bytes) -> dict[str, UserKey]:
+async def keys_of(database: Database, users: list[str], *held: bytes) -> dict[str, Words]:
     return {user: await key_of(database, user, *held) for user in users}
 
 
@@ -118,7 +118,7 @@ async def test_broken_off_before_any_statement_it_loses_nothing_and_the_receipt_
     assert reached > 20
 
 
-async def can_go_on(database: Database, before: dict[str, UserKey]) -> None:
+async def can_go_on(database: Database, before: dict[str, Words]) -> None:
     """Whatever was done: who holds both starts, reads every user and makes new ones, and ends the rotation."""
     await start(database, OLD, NEW)
     assert await keys_of(database, list(before), OLD, NEW) == before

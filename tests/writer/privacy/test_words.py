@@ -17,8 +17,8 @@ from retrieval.search.candidates import CaseSearch
 from retrieval.tables.cases import cases
 from retrieval.tables.decisions import decisions
 from tests.writer.conftest import AGENT, Bank, drain
-from writer.privacy.keys import Keyring, UserKey
-from writer.privacy.words import Words, WordSeals
+from writer.privacy.keys import Keyring
+from writer.privacy.words import Words
 from writer.queue.worker import Worker
 from writer.retain.retain import retain
 from writer.rights.erase import erase
@@ -38,7 +38,7 @@ def sealing(bank: Bank) -> Bank:
 
 
 def words_of(user: str) -> Words:
-    return Words(user, UserKey(uuids.uuid7(), os.urandom(32)))
+    return Words(user, uuids.uuid7(), os.urandom(32))
 
 
 async def keep(bank: Bank, user: str, task: str = TASK, plan: list[str] | None = None) -> UUID:
@@ -51,7 +51,7 @@ def worker_of(bank: Bank) -> Worker:
 
 
 def reader_of(bank: Bank) -> Reader:
-    return Reader(bank.database, WordLlamaEmbedder(), seals=WordSeals(bank.keyring))
+    return Reader(bank.database, WordLlamaEmbedder(), seals=bank.keyring)
 
 
 async def ask(reader: Reader, user: str, query: str = ASKED) -> Any:
@@ -68,7 +68,7 @@ def test_numbers_of_texts_need_the_key_and_differ_by_kind():
     assert numbers[0] == numbers[2]
     assert len(set(numbers)) == 4
     assert all(-(2**31) <= number < 2**31 for number in numbers)
-    assert Words("alice", words.key).numbers("move", ["tool:refund"]) == numbers[:1]
+    assert Words("alice", words.key_id, words.key).numbers("move", ["tool:refund"]) == numbers[:1]
     assert other.numbers("move", ["tool:refund"]) != numbers[:1]
     assert words.numbers("word", ["tool:refund"]) != numbers[:1]
     assert words.numbers("move", []) == []
@@ -81,7 +81,7 @@ def test_words_open_for_their_own_user_and_row_alone():
     assert isinstance(blob, bytes)
     said = words.open_case(case_id, blob)
     assert (said.task, said.plan) == (TASK, PLAN)
-    for stranger, row in ((words, uuids.uuid7()), (other, case_id), (Words("bob", words.key), case_id)):
+    for stranger, row in ((words, uuids.uuid7()), (other, case_id), (Words("bob", words.key_id, words.key), case_id)):
         with pytest.raises(SealBroken):
             stranger.open_case(row, blob)
     with pytest.raises(SealBroken):  # nor do they pass for another kind of words
@@ -185,7 +185,7 @@ async def test_a_sealed_bank_is_embedded_anew_with_its_words(sealing: Bank, user
     await keep(sealing, user)
     await drain(worker_of(sealing))
     assert await reembed(sealing.database, Renamed(), sealing.profile(user), sealing.keyring) == 1
-    answered = await Reader(sealing.database, Renamed(), seals=WordSeals(sealing.keyring)).retrieve(
+    answered = await Reader(sealing.database, Renamed(), seals=sealing.keyring).retrieve(
         user, datetime.now(UTC), Question(CaseSearch(AGENT, TASK))
     )
     assert answered.choices[0].row.similarity > 0.99
@@ -232,8 +232,8 @@ async def test_a_process_that_remembers_the_key_of_an_erased_user_reads_and_logs
         if query == before:
             await erase(sealing.database, user)
             sealing.keyring.forget(user)
-    key = await sealing_key(sealing, user)
-    logged = [Words(user, key).open_query(row._mapping)["query"] for row in await rows(sealing, user, decisions)]  # noqa: SLF001
+    words = await sealing_key(sealing, user)
+    logged = [words.open_query(row._mapping)["query"] for row in await rows(sealing, user, decisions)]  # noqa: SLF001
     assert logged == [after]
 
 
@@ -247,9 +247,9 @@ async def test_words_that_would_be_sealed_with_a_lost_key_are_not_kept_and_the_n
     await ask(elsewhere, user, "kept")
     lost, kept = await rows(sealing, user, decisions)
     assert (lost.query, lost.words) == ("", None)
-    assert Words(user, await sealing_key(sealing, user)).open_query(kept._mapping)["query"] == "kept"  # noqa: SLF001
+    assert (await sealing_key(sealing, user)).open_query(kept._mapping)["query"] == "kept"  # noqa: SLF001
 
 
-async def sealing_key(bank: Bank, user: str) -> UserKey:
+async def sealing_key(bank: Bank, user: str) -> Words:
     async with bank.database.as_user(user, datetime.now(UTC)) as connection:
         return await bank.keyring.find_or_make(connection, user)

@@ -19,7 +19,6 @@ from retrieval.tables.profiles import profiles
 from tests.cluster import one_postgres
 from tests.fakes.openai_server import OpenAIServer
 from tests.writer.conftest import AGENT, Bank, MakeWorker, drain, keep, states
-from writer.privacy.words import WordSeals
 from writer.rights.edit import AT_ONCE, delete_case, set_profile, set_tags
 
 
@@ -82,7 +81,7 @@ async def test_a_deleted_case_takes_the_query_of_its_retrieval_and_every_like_qu
 
 async def retrieved(bank: Bank, user: str, query: str, *, seals: bool) -> UUID:
     """Asks for memory, and returns the id of the decision, which has the query sealed or plain."""
-    reader = Reader(bank.database, WordLlamaEmbedder(), seals=WordSeals(replace(bank.keyring, seals_words=seals)))
+    reader = Reader(bank.database, WordLlamaEmbedder(), seals=replace(bank.keyring, seals_words=seals))
     answer = await reader.retrieve(user, datetime.now(UTC), Question(CaseSearch(AGENT, query)))
     return answer.retrieval_id
 

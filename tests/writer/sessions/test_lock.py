@@ -14,8 +14,6 @@ from retrieval.tables.sessions import turns
 from retrieval.tokens import count_tokens
 from tests.writer.conftest import AGENT, Bank
 from tests.writer.under_way import say
-from writer.privacy.seal import unseal
-from writer.privacy.words import WordSeals
 from writer.retain.retain import retain
 from writer.run import FinishedRun
 from writer.sessions.append import append_turns
@@ -43,7 +41,7 @@ async def test_a_session_that_is_deleted_between_two_pages_ends_with_the_first(b
     async with bank.database.fast(user, datetime.now(UTC)) as connection:
         Deleting.bank = bank
         deleting = Deleting(connection.driver, user, connection.authorised_at)
-        seal_of = Opener(bank.database, WordSeals(bank.keyring)).of_key
+        seal_of = Opener(bank.database, bank.keyring).of_key
         view = await SessionReader(deleting, "chat", seal_of, lambda turn: count_tokens(turn.text), count_tokens).view(
             90_000
         )
@@ -58,9 +56,9 @@ async def test_a_turn_that_does_not_decrypt_loses_no_run_that_takes_the_others(b
     async with bank.database.as_user(user, datetime.now(UTC)) as connection:
         second = update(turns).where(turns.c.user_sub == user, turns.c.number == 2)
         await connection.execute(second.values(payload=b"changed"))
-        key = await bank.keyring.find_or_make(connection, user)
+        words = await bank.keyring.find_or_make(connection, user)
     run = FinishedRun(agent=AGENT, task="count", outcome="success", session_id="chat")
     case_id = (await retain(bank.database, bank.keyring, run, bank.author(user))).case_id
     ((sealed,),) = await bank.read(user, select(cases.c.payload).where(cases.c.user_sub == user))
-    kept = unseal(sealed, key.key, user_sub=user, case_id=case_id)["turns"]
+    kept = words.open("payload", sealed, case_id)["turns"]
     assert [turn["content"] for turn in kept] == ["one", "three"]
