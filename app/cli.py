@@ -1,17 +1,43 @@
 """The command line: every command that a person or cron runs, each imported when it is called."""
 
+import gc
 import tomllib
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from app import __version__
-from app.terminal.plain_commands import PlainGroup, imported
+from app.wrong_settings import WrongSettings
+
+
+class PlainGroup(TyperGroup):
+    """The group of all commands; it reports wrong settings and errors of the system in lines."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Runs the command that was named."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:  # the reader went away: click ends the command in silence
+            raise
+        except (WrongSettings, OSError) as error:  # imported here: the list of all commands is quicker without it
+            imported("app.terminal.run_to_end").refuse(error)
+
+
+def imported(module: str) -> Any:
+    """Imports a module with the garbage collector off, which would take about a tenth of a start, and returns it."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        return import_module(module)
+    finally:
+        if was_on:
+            gc.enable()
 
 
 @dataclass(frozen=True, slots=True)

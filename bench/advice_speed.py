@@ -11,7 +11,7 @@ from bench.advice import measure, measure_shell
 from bench.bank import WARM_UP, empty
 from bench.measure import Measurement, interleaved, p50
 from bench.real import real_runs
-from retrieval.ranking.question import Question
+from retrieval.ranking.retrieved import Question
 from retrieval.retrieve import Reader
 from retrieval.search.candidates import CaseSearch
 from writer.advice.answer import FailedCall

@@ -8,8 +8,7 @@ task on is the best that can be told at all.
 from pathlib import Path
 from statistics import mean
 
-from app.demo.keyword_memory import KeywordMemory
-from app.demo.memory import AgentMemory, AgentRun, RememberedCase, RetrievedCases, slate_of
+from app.demo.memory import AgentMemory, AgentRun, KeywordMemory, RememberedCase, RetrievedCases, slate_of
 from app.demo.operator.house import House
 from app.demo.operator.operator import STEP_BUDGET, WORKED
 from app.demo.operator.repairs import REPAIRS

@@ -21,7 +21,7 @@ from bench.measure import Measurement
 from bench.read import latency as read_latency
 from bench.write import latency as write_latency
 from retrieval.database.database import Database
-from retrieval.ranking.question import Question
+from retrieval.ranking.retrieved import Question
 from retrieval.retrieve import Reader
 from retrieval.search.candidates import CaseSearch
 from retrieval.tables.metadata import USER_TABLES

@@ -21,7 +21,7 @@ from writer.analysis.calls import StoredRun
 from writer.analysis.failures import FixKind
 from writer.analysis.run_counts import failed_by_status
 from writer.procedures.ports import Analysis, AnalysisKind
-from writer.procedures.rules.analyst import explain
+from writer.procedures.rules.learners import explain
 from writer.procedures.rules.script import script
 
 BESIDE_THE_REPOSITORY = Path(__file__).parents[1] / ".." / "shared" / "data"

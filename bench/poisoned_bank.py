@@ -8,8 +8,7 @@ from uuid import UUID
 
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.database.database import Database
-from retrieval.ranking.question import Question
-from retrieval.ranking.retrieved import Retrieved
+from retrieval.ranking.retrieved import Question, Retrieved
 from retrieval.retrieve import Reader
 from retrieval.search.candidates import CaseSearch
 from writer.author import Author

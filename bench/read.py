@@ -17,7 +17,7 @@ from bench.fill import AGENT, CASES_PER_USER, tasks
 from bench.measure import Measurement, interleaved, p50, p95, timed_ms
 from bench.real import remembered, skipped
 from bench.stages import StageTimes
-from retrieval.ranking.question import Question
+from retrieval.ranking.retrieved import Question
 from retrieval.search.candidates import CaseSearch, candidates
 from writer.author import Author
 

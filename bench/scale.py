@@ -15,7 +15,7 @@ from app.training.command import engine
 from bench.bank import CLIENTS, WARM_UP, Bank, filled
 from bench.fill import AGENT, tasks
 from bench.measure import Measurement, interleaved, p50, p95, timed_ms
-from retrieval.ranking.question import Question
+from retrieval.ranking.retrieved import Question
 from retrieval.search.candidates import CaseSearch
 from writer.profiles import Profile
 from writer.training.candidates import Recipe

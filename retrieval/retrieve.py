@@ -10,9 +10,8 @@ from retrieval.database.fast_path import FastConnection
 from retrieval.database.parameters import vector_text
 from retrieval.embedding import embedded
 from retrieval.ports import Embedder
-from retrieval.procedures.find import PROFILE_TERMS, ProcedureSearch, find
+from retrieval.procedures.find import PROFILE_TERMS, ProcedureSearch, find, parts_of
 from retrieval.procedures.lessons import lessons
-from retrieval.procedures.parts import parts_of
 from retrieval.procedures.procedure import ProcedureAnswer, ProcedureMatches, as_alternatives
 from retrieval.procedures.threshold import Calibrations, Threshold
 from retrieval.ranking.answer import compose, entry_of, explain, rank
@@ -20,15 +19,13 @@ from retrieval.ranking.decisions import log
 from retrieval.ranking.numbers import count_answer
 from retrieval.ranking.policies import Fits, Policies
 from retrieval.ranking.pool import pool_of
-from retrieval.ranking.question import Question
-from retrieval.ranking.retrieved import Retrieved, SearchResult
+from retrieval.ranking.retrieved import Question, Retrieved, SearchResult
 from retrieval.recall.memory import Recalled, RecallQuestion
 from retrieval.recall.quotes import QuoteReader
 from retrieval.recall.recall import LargeBanks, recall
 from retrieval.rewriting.choice import Asker, Rewriting
 from retrieval.sealed import Opener, Seals, unreadable
-from retrieval.search.candidates import CaseSearch
-from retrieval.search.read import CandidateReader
+from retrieval.search.candidates import CandidateReader, CaseSearch
 from retrieval.search.unrelated import unrelated
 from retrieval.sections.quotes import QuotingSection
 from retrieval.sections.tools import TROUBLES, lines

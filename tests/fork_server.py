@@ -20,9 +20,8 @@ import threading
 from contextlib import suppress
 from datetime import date
 
-from app.cli import COMMANDS, cli
+from app.cli import COMMANDS, cli, imported
 from app.providers.wordllama import WordLlamaEmbedder
-from app.terminal.plain_commands import imported
 from writer.facts.extract import read
 
 MOST_BYTES = 1 << 20

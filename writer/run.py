@@ -17,9 +17,8 @@ from pydantic import (
 from retrieval.tables.cases import cases
 from retrieval.tables.columns import fits
 from retrieval.tables.kinds import CaseKind, RewardSource, RunOutcome
-from writer.finite import parsed
 from writer.messages import Conversation, tool_traces
-from writer.storable import Payload, line, storable
+from writer.storable import Payload, line, parsed, storable
 
 Reward = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False), fits(cases.c.reward)]
 """A reward, 0 to 1; only numbers are accepted, because ``true`` and ``"0.5"`` are mistakes of the caller."""

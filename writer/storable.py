@@ -1,5 +1,7 @@
-"""Makes text storable, refuses JSON that cannot be encoded, and has the types of such fields of a request."""
+"""Makes text storable, refuses JSON that cannot be stored as it is, and has the types of such fields of a request."""
 
+import json
+import math
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, JsonValue
@@ -50,3 +52,25 @@ def line(longest: int, *, blank: bool = True) -> Any:
     """
     text = Annotated[str, Field(min_length=1, max_length=longest), AfterValidator(storable)]
     return text if blank else Annotated[text, AfterValidator(_says_something)]
+
+
+class NotFinite(ValueError):
+    """A number is NaN or infinite, or beyond the range of floats, such as 1e999."""
+
+
+def parsed(text: str | bytes) -> Any:
+    """Returns the value of a JSON text.
+
+    Raises:
+        NotFinite: the text has a number that is not finite.
+        ValueError, RecursionError: the text is no JSON, is no UTF-8, has an integer of thousands of digits, or is
+            nested too deep.
+    """
+    return json.loads(text, parse_constant=_finite, parse_float=_finite)
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise NotFinite("a number is not finite")
+    return number

@@ -1,5 +1,6 @@
-"""``casebank prune``, ``reembed``, ``reseal``, ``requeue``: upkeep of all banks."""
+"""``casebank prune``, ``reembed``, ``reseal``, ``requeue`` and ``rotate-key``: upkeep of all banks."""
 
+import json
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
@@ -10,6 +11,7 @@ from app.commands.erase import doubt_unknown
 from app.commands.tokens import OPERATOR_NAME
 from app.terminal.command_line import checked, named, parts
 from app.terminal.plain_console import notice, out
+from app.terminal.run_to_end import run_to_end as run
 from app.terminal.run_to_end import runs_to_end
 from retrieval.tables.cases import cases, inserted_memories
 from retrieval.tables.memories import memories
@@ -18,6 +20,7 @@ from retrieval.tables.sessions import sessions
 from writer.author import Author
 from writer.errors import NotTheOwner
 from writer.knowledge.shared import embed_shared
+from writer.privacy.rotation import Rotation, rotate
 from writer.queue import statements
 from writer.upkeep.hnsw import index_all
 from writer.upkeep.prune import prune_all
@@ -79,3 +82,32 @@ async def requeue(
     names = "{} sessions", "lessons of {}", "{} memories without a vector"
     also = [name.format(number) for name, number in zip(names, others, strict=True) if number]
     out.print(", ".join([f"{of_cases + inserted} cases queued again", *also]))
+
+
+def rotate_key(
+    yes: Annotated[bool, typer.Option("--yes", help="do not ask for confirmation")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print the receipt as JSON")] = False,
+) -> None:
+    """Wrap every user's key with CASEBANK_MASTER_KEY in place of CASEBANK_MASTER_KEY_OLD; may be repeated."""
+    if not yes:
+        typer.confirm("Does every service, worker and job hold both keys by now?", abort=True, err=True)
+
+    async def work() -> Rotation:
+        async with parts() as runtime:
+            with tqdm(unit=" users", desc="rotate-key", disable=None) as bar:
+                return await rotate(runtime.database, runtime.keyring.masters, bar.update)
+
+    done = run(work())
+    if as_json:
+        typer.echo(json.dumps(done.as_dict()))
+    else:
+        if not done.now:
+            out.print("every key is wrapped already; the receipt of that rotation:")
+        for name, value in done.as_dict().items():
+            text = ", ".join(value) if isinstance(value, list) else value
+            out.print(f"{name.replace('_', ' ')}: {text}")
+        old = "CASEBANK_MASTER_KEY_OLD"
+        unopened = f"{done.left} users' keys do not open: add the key that wrapped them to {old}, and repeat"
+        out.print(unopened if done.left else f"{old} is only needed for earlier backups now")
+    if done.left:
+        raise typer.Exit(1)

@@ -8,8 +8,7 @@ from rich.console import Console
 from rich.progress import track
 
 from app.demo.arms import Arm, Stream, TaskRecord
-from app.demo.keyword_memory import KeywordMemory
-from app.demo.memory import AgentMemory, FailureMemory, HttpMemory, NoMemory, RetrievedCases
+from app.demo.memory import AgentMemory, FailureMemory, HttpMemory, KeywordMemory, NoMemory, RetrievedCases
 from app.demo.operator.house import House
 from app.demo.operator.operator import STEP_BUDGET, Operator
 from app.demo.operator.scratch import Scratch, scratch_database

@@ -12,8 +12,7 @@ from app.postgres.migrate import configuration, unknown_revision
 from app.postgres.pools import SERVICE_ROLE
 from app.runtime import has_pgvector
 from retrieval.patterns import read
-from retrieval.search.candidates import CaseSearch
-from retrieval.search.read import CandidateReader
+from retrieval.search.candidates import CandidateReader, CaseSearch
 from retrieval.tables.metadata import USER_TABLES, metadata
 
 _SQL = read("app.postgres", "statements.toml")["doctor"]

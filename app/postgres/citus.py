@@ -2,9 +2,9 @@
 
 import asyncpg
 
-from app.postgres.errors import MigrationRefused
 from app.postgres.migrate import ROLES
 from app.postgres.pools import one_connection
+from app.postgres.revisions import MigrationRefused
 from retrieval.patterns import read
 from retrieval.tables.keys import rate_limits
 from retrieval.tables.metadata import USER_TABLES

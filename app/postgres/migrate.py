@@ -10,9 +10,8 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
 from alembic import command
-from app.postgres.errors import MigrationRefused, SchemaInUse
 from app.postgres.pools import engine_of
-from app.postgres.revisions import folder
+from app.postgres.revisions import MigrationRefused, SchemaInUse, folder
 from retrieval.database.database import sqlstate
 from retrieval.patterns import read
 

@@ -1,10 +1,20 @@
-"""The revisions of the schema that come with the packages, read without alembic, which takes long to load."""
+"""The revisions of the schema in the packages, read without alembic, which takes long to load; their errors."""
 
 from pathlib import Path
 
 import asyncpg
 
 from app.postgres.pools import one_connection
+from retrieval.errors import CasebankError, DatabaseUnavailable
+
+
+class SchemaInUse(DatabaseUnavailable):
+    """A migration did not get the tables to itself in time, and changed nothing."""
+
+
+class MigrationRefused(CasebankError):
+    """The database or alembic refused, and nothing was changed; the text quotes their error in one line."""
+
 
 PLACES = (Path(__file__).parents[1] / "migrations", Path(__file__).parents[2] / "alembic")
 """Folders of the migrations: inside the package in a wheel, beside it in a clone."""

@@ -1,25 +1,94 @@
 """Routes for the findings of a run, which spare an agent a second look at the same file or question."""
 
+from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
 from fastapi import APIRouter, Query
+from pydantic import BaseModel, Field
 
 from app.edge.dependencies import Caller, Parts
 from app.edge.intake.reading import MadeFrom
 from app.edge.intake.route import BodyRoute
 from app.routes.runs import RunId
 from app.runtime import Runtime
-from app.schemas.findings import FindingOut, KnownOut, SummaryOut, WrittenOut
+from app.schemas.loop import RedactionOut
 from app.schemas.responses import response_of
 from retrieval.errors import NotFound
 from retrieval.findings.statements import findings_of, run_named
 from retrieval.findings.summary import SummaryFinding, summary
+from retrieval.tables.kinds import FindingKind, FindingStatus
 from writer.author import Author
 from writer.findings.aspects import SHELL_FOLDER
 from writer.findings.known import KnownIn, is_known
 from writer.findings.record import clear_findings
 from writer.retain.by_hand import FindingsWritten, PreparedFindings, prepare_findings, write_findings
+
+
+class FindingOut(BaseModel):
+    """One finding: the answer that a step of a run got, such as the content of a file or the hits of a search."""
+
+    run_id: UUID
+    step: int
+    case_id: UUID | None = Field(description="case of the run, whose tool traces hold the content; null: no case yet")
+    kind: FindingKind
+    success: bool
+    tool: str
+    query: str
+    fact: str
+    path: str | None = None
+    lines: list[int | None] | None = Field(
+        default=None, description="first and last line; null as last: to the end of the file"
+    )
+    line_count: int | None = None
+    hash: str | None = Field(
+        default=None, description="sha256 (hex) of the text that was read, without the tool's line numbers"
+    )
+    names: list[str] = Field(default=[], description="names that the file exports")
+    interfaces: list[str] = []
+    classes: list[str] = []
+    count: int | None = Field(default=None, description="number of search results")
+    samples: list[str] = Field(default=[], description="some paths of the search results")
+    redacted: bool = Field(default=False, description="true: secrets were removed from the stored answer")
+    by_hand: bool = Field(default=False, description="true: written by the backend; `fact` is all that is stored")
+    created_at: datetime
+
+
+class KnownOut(BaseModel):
+    """The answer to a lookup: the finding of an earlier equal call, if there is one."""
+
+    known: bool
+    why: FindingStatus
+    similarity: float = Field(description="similarity of the two queries, 0 to 1")
+    age_steps: int | None = Field(
+        description="number of steps since the finding; null: not found, or found in an earlier run"
+    )
+    finding: FindingOut | None
+    content: str | None = Field(
+        description="answer of the earlier call; null: not known, not requested, or stored in the case of its run"
+    )
+    content_cut: bool
+
+
+class WrittenOut(BaseModel):
+    """The acknowledgement: the findings are on disk."""
+
+    run_id: UUID
+    findings: int = Field(description="number of findings that were added")
+    redactions: list[RedactionOut]
+
+
+class SummaryOut(BaseModel):
+    """The findings of a run, as text for the system prompt."""
+
+    run_id: UUID
+    text: str = Field(description="text for the prompt; empty: no finding still holds, or none fits the budget")
+    tokens: int
+    findings: int = Field(description="number of findings in the text")
+    left_out: dict[str, int] = Field(
+        description="number of files, searches and other findings that did not fit the budget"
+    )
+
 
 router = APIRouter(prefix="/v1/runs", tags=["findings"], route_class=BodyRoute)
 

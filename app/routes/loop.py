@@ -13,7 +13,6 @@ from app.edge.dependencies import Caller, Parts
 from app.edge.intake.reading import MadeFrom
 from app.edge.intake.route import BodyRoute
 from app.runtime import Runtime
-from app.schemas.hosted import MemoriesIn, PreparedMemories, prepared
 from app.schemas.loop import (
     FeedbackIn,
     FeedbackOut,
@@ -27,13 +26,13 @@ from app.schemas.loop import (
 )
 from app.schemas.responses import response_of
 from retrieval.procedures.lessons import lesson_of
-from retrieval.ranking.question import Question
-from retrieval.ranking.retrieved import Retrieved
+from retrieval.ranking.retrieved import Question, Retrieved
 from retrieval.search.candidates import CaseSearch, Filters
 from retrieval.tables.columns import ALL_AGENTS
 from retrieval.telemetry import REWARDS
 from writer.author import Author
 from writer.privacy.names import nameable
+from writer.retain.memory import MemoriesIn, PreparedMemories, prepared
 from writer.retain.prepare import PreparedRun, prepare
 from writer.retain.retain import store
 from writer.rewards.feedback import Feedback, give_feedback

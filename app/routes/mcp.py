@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.auth.errors import NotAllowed, NotAuthenticated
 from app.edge.dependencies import Caller, Parts
-from app.edge.intake.counts import check_counts
+from app.edge.intake.body import check_counts
 from app.edge.intake.route import BodyRoute, Intake
 from app.edge.problems import kind_of, problem
 from app.mcp.installed import answer_over_http

@@ -21,7 +21,7 @@ from app.schemas.procedures import (
 from app.schemas.responses import response_of
 from retrieval.errors import NotFound
 from retrieval.pages import procedures as pages
-from retrieval.procedures.compare import difference
+from retrieval.pages.procedures import difference
 from retrieval.procedures.find import ProcedureSearch
 from retrieval.search.candidates import Filters
 from retrieval.tables.kinds import ProcedureKind

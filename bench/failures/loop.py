@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 import httpx
 
-from app.demo.keyword_memory import KeywordMemory
-from app.demo.memory import AgentMemory, FailureMemory, HttpMemory, NoMemory
+from app.demo.memory import AgentMemory, FailureMemory, HttpMemory, KeywordMemory, NoMemory
 from bench.failures.agent import Agent
 from bench.failures.kinds import Attempts, Task, World, draw_tasks
 

@@ -20,7 +20,7 @@ from app.settings.numbers import Limits
 from bench.bank import empty, settings_of
 from bench.peers.memory import FIRST, USERS, Memory, PastRun
 from bench.real import AGENT
-from retrieval.ranking.question import Question
+from retrieval.ranking.retrieved import Question
 from retrieval.retrieve import Reader
 from retrieval.search.candidates import CaseSearch
 from writer.author import Author

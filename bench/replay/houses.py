@@ -10,10 +10,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from app.demo.operator.families import CONVENTIONS, FAMILIES
+from app.demo.operator.families import CONVENTIONS, FAMILIES, Task
 from app.demo.operator.house import USELESS, House
 from app.demo.operator.repairs import REPAIRS
-from app.demo.operator.tasks import Task
 from bench.replay.loops import BUDGET, Plan
 from bench.replay.runs import Call, Run, Stream
 

@@ -5,10 +5,9 @@ from contextlib import AbstractAsyncContextManager
 from itertools import count
 
 from app.demo.memory import AgentRun
-from app.demo.operator.families import FAMILY_BY_KEY
+from app.demo.operator.families import FAMILY_BY_KEY, Task, draw
 from app.demo.operator.operator import STEP_BUDGET, Operator
 from app.demo.operator.scratch import Scratch, scratch_database
-from app.demo.operator.tasks import Task, draw
 from examples.world import Briefing, Environment, Size, Tasks
 
 LOOKALIKES = (

@@ -1,5 +1,6 @@
 """Finds procedures: by the similarity of their trigger and by attributes, or by words if there are no vectors."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import cache
@@ -20,6 +21,23 @@ from retrieval.procedures.quarantine import proven_runs
 from retrieval.search.candidates import Filters
 from retrieval.tables.procedures import procedures
 from retrieval.tables.profiles import profiles
+
+MOST_PARTS = 4
+"""Largest number of parts of a task; a task with more is a text, which is not split."""
+LEAST_WORDS = 2
+"""Least number of words of a part of a task."""
+_WORDS = "and|then|after that|afterwards|as well as|und|dann|danach|sowie|et|puis|ensuite|y|luego|después"
+_BETWEEN = re.compile(rf"[;\n]+|[.!?]\s+|,\s+|,?\s+(?:{_WORDS})\s+", re.IGNORECASE)
+_NUMBER = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+")
+
+
+def parts_of(task: str) -> list[str]:
+    """Returns the parts of a task in their order; empty for a task of one part or of more than MOST_PARTS parts."""
+    lines = "\n".join(" ".join(_NUMBER.sub("", line).split()) for line in task.split("\n") if line.strip())
+    parts = [part.strip() for part in _BETWEEN.split(lines)]
+    parts = [part for part in parts if len(part.split()) >= LEAST_WORDS]
+    return parts if 1 < len(parts) <= MOST_PARTS else []
+
 
 LOOK = 16
 """Largest number of procedures, the nearest by their triggers, that are read beside those that near cases taught."""

@@ -13,8 +13,7 @@ from retrieval.procedures.procedure import Procedure, ShownCases, compose_proced
 from retrieval.procedures.quarantine import fits_proven
 from retrieval.ranking.others import others
 from retrieval.ranking.pool import Pool
-from retrieval.ranking.question import Question
-from retrieval.ranking.retrieved import Choice, Retrieved, SearchResult
+from retrieval.ranking.retrieved import Choice, Question, Retrieved, SearchResult
 from retrieval.ranking.why import TellingWords, why
 from retrieval.sealed import opened, unreadable
 from retrieval.search.candidates import Candidate

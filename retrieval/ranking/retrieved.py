@@ -1,4 +1,4 @@
-"""The answer to a request for memory, with the rows that were read for it, the slate, and the text for the prompt."""
+"""The request for memory and its answer: the rows that were read for it, the slate, and the text for the prompt."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,14 +13,44 @@ from retrieval.procedures.lessons import CaseLesson
 from retrieval.procedures.procedure import Procedure, ProcedureMatches
 from retrieval.procedures.threshold import Threshold
 from retrieval.ranking.pool import Pool
-from retrieval.ranking.question import Question
 from retrieval.recall.memory import Recalled
 from retrieval.sealed import UserSeal
-from retrieval.search.candidates import Candidate
+from retrieval.search.candidates import Candidate, CaseSearch
 from retrieval.search.profile_settings import ProfileSettings
 from retrieval.search.unrelated import Floor
 from retrieval.sections.context import MemoryContext
 from retrieval.sections.quotes import QuotingSection
+from retrieval.tables.kinds import Rewrite
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A request for memory that a backend sends before its agent acts."""
+
+    search: CaseSearch
+    k: int | None = None
+    token_budget: int = 1500
+    min_similarity: float | None = None
+    memory: bool = True
+    """False to get an empty answer, which is logged as a decision without memory."""
+    tool_memory: bool = False
+    """True to get lines about tools of the slate's cases that fail often, with what put their failures right."""
+    rewrite: Rewrite | None = None
+    """Rewriter of the query; None: the one that the profile's settings name."""
+    original_query: str | None = None
+    """Query of the request, if ``search`` has a rewritten query in its place; else None."""
+    session: str | None = None
+    """Name of the session whose conversation the context begins with; an unknown name is ignored."""
+    facts: bool = True
+    """False to leave the facts about the user out of the context, for a caller that quotes them elsewhere."""
+    others: bool = True
+    """False to leave out the runs below the slate: a failure at a similar task, and another way to do the task."""
+    recall: bool = False
+    """True to recall turns, facts and knowledge in addition to cases."""
+    lessons: bool = False
+    """True to return each case's lesson in place of procedures for the task."""
+    logged: bool = True
+    """False to log no decision, for a search that a person tries out in the console."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Statements that search the bank, for a fast connection, which adds the user; each has a total order."""
+"""Searches the bank: statements for a fast connection, which adds the user, and the reader of their candidates."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,11 +8,13 @@ from inspect import get_annotations
 from typing import Any, Protocol
 from uuid import UUID
 
+import numpy as np
+from cachetools import LRUCache
 from sqlalchemy import REAL, ColumnElement, and_, cast, func, select, true
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from policy.channels import searchable
-from retrieval.database.fast_path import FastStatement, Record
+from retrieval.database.fast_path import FastConnection, FastStatement, Record
 from retrieval.database.parameters import MODEL, USER_SUB, may_enter, vector_text
 from retrieval.search.bank import Nearness, bank, bank_of_halves, failed, newest_run
 from retrieval.search.fusion import fused
@@ -195,3 +197,35 @@ def vectors(scope: Scope) -> FastStatement[Record]:
         .where(may_enter(), *mine, case_embeddings.c.model == MODEL)
         .order_by(case_embeddings.c.case_id)
     )
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateReader:
+    """Reads candidates, and remembers which profiles are in the HNSW index: only their first search is exact."""
+
+    _indexed: LRUCache[tuple[str, str], bool] = field(default_factory=lambda: LRUCache(10_000))
+
+    async def read(
+        self, connection: FastConnection, search: CaseSearch, *, pgvector: bool
+    ) -> tuple[ProfileSettings | None, list[Candidate]]:
+        """Returns the settings of the profile, None if there is no such profile yet, and the candidates.
+
+        ``pgvector`` says whether the database compares vectors; otherwise this process does.
+        """
+        profile = connection.user_sub, search.agent_key
+        measured: dict[UUID, float] | None = None
+        if search.vector is not None and not pgvector:
+            of_bank = await connection.all(
+                vectors(Scope.of(search.agent_key)), {"agent_key": search.agent_key, "model": search.model}
+            )
+            usable = [row for row in of_bank if len(row.embedding) == len(search.vector)]
+            bank = np.array([row.embedding for row in usable], dtype=np.float32)  # (cases, dimension)
+            distances = 1 - bank @ np.array(search.vector, dtype=np.float32) if usable else bank  # cosine
+            measured = dict(zip([row.case_id for row in usable], distances.tolist(), strict=True))
+        rows = await connection.all(*candidates(search, measured, approximate=profile in self._indexed))
+        self._indexed.pop(profile, None)
+        if not rows:
+            return None, []
+        if rows[0].approximate:
+            self._indexed[profile] = True
+        return rows[0], [row for row in rows if row.id is not None]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.lessons import all_ok, analyst, events, read
-from writer.procedures.rules.analyst import explain
+from writer.procedures.rules.learners import explain
 
 
 def step(tool: str, given: Any, *, error: bool = False) -> dict[str, Any]:

@@ -11,8 +11,7 @@ from sqlalchemy import select
 
 from app.postgres.pools import service_database
 from app.providers.wordllama import WordLlamaEmbedder
-from retrieval.ranking.question import Question
-from retrieval.ranking.retrieved import Retrieved
+from retrieval.ranking.retrieved import Question, Retrieved
 from retrieval.retrieve import Reader
 from retrieval.search.candidates import CaseSearch
 from retrieval.tables.decisions import decision_slots, decisions

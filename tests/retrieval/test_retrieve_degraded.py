@@ -17,8 +17,7 @@ from app.providers.openai import Endpoint, OpenAIEmbedder, Patience
 from app.runtime import Runtime, running
 from app.settings import Settings
 from retrieval.ports import Embedder
-from retrieval.ranking.question import Question
-from retrieval.ranking.retrieved import Retrieved
+from retrieval.ranking.retrieved import Question, Retrieved
 from retrieval.search.candidates import CaseSearch
 from retrieval.tables.profiles import profiles
 from tests.conftest import new_database

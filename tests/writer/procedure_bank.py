@@ -8,8 +8,7 @@ from uuid import UUID, uuid4
 from sqlalchemy import select
 
 from app.providers.wordllama import WordLlamaEmbedder
-from retrieval.ranking.question import Question
-from retrieval.ranking.retrieved import Retrieved
+from retrieval.ranking.retrieved import Question, Retrieved
 from retrieval.retrieve import Reader
 from retrieval.search.candidates import CaseSearch
 from retrieval.tables.audit import audit

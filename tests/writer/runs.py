@@ -4,7 +4,7 @@ from typing import Any
 
 from writer.analysis.calls import StoredRun
 from writer.procedures.ports import Analysis
-from writer.procedures.rules.analyst import explain
+from writer.procedures.rules.learners import explain
 
 FAILED = "Error: user not found"
 

@@ -16,7 +16,6 @@ from retrieval.database.database import Database
 from retrieval.tables.cases import cases
 from writer.author import Author
 from writer.errors import IdempotencyConflict, RunEnded, SecretInName, UnknownReference
-from writer.finite import parsed
 from writer.moment import Moment
 from writer.privacy.keys import Keyring
 from writer.privacy.seal import PayloadTooLarge
@@ -24,6 +23,7 @@ from writer.privacy.words import Words
 from writer.retain.prepare import prepare
 from writer.retain.retain import store
 from writer.run import OF_PROCEDURES, FinishedRun
+from writer.storable import parsed
 
 CHUNK_LINES = 64
 """Number of lines that are looked up and retained together."""

@@ -25,7 +25,7 @@ from writer.findings.record import forget_findings_of_cases
 from writer.privacy.contexts import BLANK, forget_advice, forget_contexts
 from writer.privacy.keys import Keyring
 from writer.privacy.words import Words, readable
-from writer.procedures.case_deletion import forget_sources, forget_words
+from writer.procedures.withdrawal import forget_sources, forget_words
 from writer.profiles import lock_loop, lock_profile_of
 from writer.references import clear_references
 from writer.retain.plan import given_plan

@@ -22,7 +22,7 @@ from retrieval.tables.profiles import profiles
 from retrieval.tables.runs import checkpoints, runs
 from retrieval.tables.sessions import sessions
 from writer.audit import Change, note
-from writer.procedures.case_deletion import forget_sources, forget_words, keep_without_case
+from writer.procedures.withdrawal import forget_sources, forget_words, keep_without_case
 from writer.profiles import Profile, each_owner, in_every_profile, lock_profile
 from writer.references import REFERENCES, clear_references
 from writer.rewards.credit import keep_credit

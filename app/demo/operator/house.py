@@ -11,10 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from app.demo.memory import AgentRun, Trace
-from app.demo.operator.families import CLOSED_BOOKS, FAMILIES, FAMILY_BY_KEY, Family, houses_ways
+from app.demo.operator.families import CLOSED_BOOKS, FAMILIES, FAMILY_BY_KEY, Family, Task, draw, houses_ways
 from app.demo.operator.operator import WORKED
 from app.demo.operator.repairs import REPAIRS
-from app.demo.operator.tasks import Task, draw
 
 READ_ALIKE = ("mixed_case_table", "other_schema", "double_quoted_text", "value_missing", "sequence_behind")
 """Families that share their wording or error with another of these."""

@@ -22,10 +22,10 @@ from typing import Any, Protocol
 from app.demo.memory import AgentRun, FailureMemory, RetrievedCases, Trace
 from app.demo.memory_text import parse_cases, parse_fixes, parse_plans
 from app.demo.operator.catalog import Catalog
+from app.demo.operator.families import Task
 from app.demo.operator.repairs import REPAIRS, Repair, apply_chain, named_in, shuffled
 from app.demo.operator.scratch import Result, StepsSpent
 from app.demo.operator.script import RepairScript, naive
-from app.demo.operator.tasks import Task
 
 LEAST = 0.35
 """Least F1 between the words that a fix and a repair change, 0 to 1, at which the fix is taken for that repair."""

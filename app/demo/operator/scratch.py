@@ -19,8 +19,8 @@ import asyncpg
 
 from app.demo.memory import Trace
 from app.demo.operator.catalog import CATALOG, INSPECT, WORK_SCHEMA, Catalog
+from app.demo.operator.families import Task
 from app.demo.operator.script import RepairScript
-from app.demo.operator.tasks import Task
 
 _USER_SCHEMAS = "SELECT nspname FROM pg_namespace WHERE nspname !~ '^pg_' AND nspname <> 'information_schema'"
 _LEFT = r"""

@@ -9,10 +9,10 @@ from typing import Any
 from pydantic import GetCoreSchemaHandler, TypeAdapter, ValidationError
 from pydantic_core import CoreSchema, core_schema
 
-from app.edge.intake.counts import check_counts
+from app.edge.intake.body import check_counts
 from app.edge.intake.faults import MOST
 from retrieval.telemetry import on_behalf_of
-from writer.finite import NotFinite, parsed
+from writer.storable import NotFinite, parsed
 
 Fault = dict[str, Any]
 

@@ -5,8 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from app.demo.arms import FIRST_TRY, STEPS, SUCCESS, mean
-from app.demo.keyword_memory import KeywordMemory
-from app.demo.memory import AgentRun, NoMemory, RememberedCase, RetrievedCases, slate_of
+from app.demo.memory import AgentRun, KeywordMemory, NoMemory, RememberedCase, RetrievedCases, slate_of
 from app.demo.operator.house import House
 from app.demo.operator.operator import STEP_BUDGET
 from app.demo.operator.scratch import Scratch, scratch_database

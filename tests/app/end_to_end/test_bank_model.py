@@ -21,7 +21,7 @@ from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.database.database import Database
 from retrieval.errors import NotFound
 from retrieval.pages.listing import page_of_cases
-from retrieval.ranking.question import Question
+from retrieval.ranking.retrieved import Question
 from retrieval.retrieve import Reader
 from retrieval.search.candidates import CaseSearch
 from retrieval.tables.metadata import USER_TABLES

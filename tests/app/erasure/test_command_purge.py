@@ -26,7 +26,7 @@ from app.postgres.pools import dsn
 from app.runtime import running
 from app.settings import Settings
 from retrieval.errors import UserErased
-from retrieval.ranking.question import Question
+from retrieval.ranking.retrieved import Question
 from retrieval.search.candidates import CaseSearch
 from retrieval.tables.audit import erasures
 from retrieval.tables.metadata import USER_TABLES

@@ -3,7 +3,7 @@
 import pytest
 
 from app.postgres.citus import BY_USER, EVERYWHERE, distribute
-from app.postgres.errors import MigrationRefused
+from app.postgres.revisions import MigrationRefused
 from retrieval.tables.metadata import metadata
 
 

@@ -7,10 +7,9 @@ import asyncpg
 import pytest
 
 from app.postgres import EmbeddedPostgres
-from app.postgres.errors import MigrationRefused, SchemaInUse
 from app.postgres.migrate import migrate
 from app.postgres.pools import dsn
-from app.postgres.revisions import is_newest, newest
+from app.postgres.revisions import MigrationRefused, SchemaInUse, is_newest, newest
 from tests.conftest import WAITING, new_database
 
 MIGRATION_LOCK = 0x6361736562616E6B  # as in alembic/env.py, which only alembic can import

@@ -9,10 +9,9 @@ import pytest
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.providers.completions import MOST_BYTES
-from app.providers.llm import ModelEndpoint, OpenAIModel
+from app.providers.llm import ModelEndpoint, OpenAIModel, fenced
 from app.providers.wire import Patience
 from retrieval.errors import ModelError, ModelMisbehaved, ModelRefused, ModelUnavailable, Tokens
-from retrieval.rewriting.fence import fenced
 from retrieval.tokens import count_tokens
 from tests.clock import Clock
 from tests.fakes.chat_server import COMPLETION_TOKENS, PROMPT_TOKENS, ChatFault, ChatServer

@@ -10,7 +10,7 @@ from uuid import uuid4
 import asyncpg
 import pytest
 
-from retrieval.ranking.question import Question
+from retrieval.ranking.retrieved import Question
 from retrieval.search.candidates import CaseSearch
 from retrieval.tokens import count_tokens
 from tests.app.routes.conftest import embedded, replayed

@@ -21,7 +21,7 @@ from app.postgres.migrate import migrate, with_alembic
 from app.postgres.pools import SERVICE_ROLE, dsn, service_database
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.database.database import Database
-from retrieval.ranking.question import Question
+from retrieval.ranking.retrieved import Question
 from retrieval.retrieve import Reader
 from retrieval.search.candidates import CaseSearch
 from retrieval.tables.audit import erasure_heads, erasure_links, readmissions

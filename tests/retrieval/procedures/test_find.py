@@ -20,8 +20,7 @@ from retrieval.errors import EmbedderRefused
 from retrieval.ports import Embedder, Vectors
 from retrieval.procedures.find import ProcedureSearch
 from retrieval.procedures.threshold import Threshold, sentences
-from retrieval.ranking.question import Question
-from retrieval.ranking.retrieved import Retrieved
+from retrieval.ranking.retrieved import Question, Retrieved
 from retrieval.retrieve import Reader
 from retrieval.search.candidates import CaseSearch, Filters
 from retrieval.tables.decisions import decisions

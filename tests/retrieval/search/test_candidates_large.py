@@ -16,11 +16,9 @@ from sqlalchemy import delete, select, update
 from app.postgres import EmbeddedPostgres
 from app.postgres.pools import dsn, service_database
 from app.providers.wordllama import WordLlamaEmbedder
-from retrieval.ranking.question import Question
-from retrieval.ranking.retrieved import Retrieved
+from retrieval.ranking.retrieved import Question, Retrieved
 from retrieval.retrieve import Reader
-from retrieval.search.candidates import HALF, CaseSearch, Filters, candidates
-from retrieval.search.read import CandidateReader
+from retrieval.search.candidates import HALF, CandidateReader, CaseSearch, Filters, candidates
 from retrieval.tables.cases import INDEXED_DIMENSIONS, case_embeddings, cases
 from retrieval.tables.profiles import profiles
 from tests.cluster import one_postgres

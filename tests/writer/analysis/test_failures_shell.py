@@ -12,7 +12,7 @@ import pytest
 from retrieval.tables.kinds import AbstractionLevel
 from writer.analysis.calls import StoredRun
 from writer.procedures.ports import Analysis
-from writer.procedures.rules.analyst import explain
+from writer.procedures.rules.learners import explain
 
 FIXES: list[dict[str, Any]] = json.loads((Path(__file__).parent / "data" / "shell_fixes.json").read_bytes())
 LEAST_SHARE = 0.80

@@ -9,7 +9,7 @@ from sqlalchemy import select
 from app.postgres.pools import dsn
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.pages.procedures import procedure_of
-from retrieval.ranking.question import Question
+from retrieval.ranking.retrieved import Question
 from retrieval.retrieve import Reader
 from retrieval.search.candidates import CaseSearch
 from retrieval.tables.cases import cases

@@ -11,7 +11,7 @@ from sqlalchemy import select, update
 
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.errors import SealBroken
-from retrieval.ranking.question import Question
+from retrieval.ranking.retrieved import Question
 from retrieval.retrieve import Reader
 from retrieval.search.candidates import CaseSearch
 from retrieval.tables.cases import cases

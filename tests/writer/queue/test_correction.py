@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 from sqlalchemy import select
 
-from retrieval.ranking.question import Question
+from retrieval.ranking.retrieved import Question
 from retrieval.retrieve import Reader
 from retrieval.search.candidates import CaseSearch
 from retrieval.tables.audit import audit

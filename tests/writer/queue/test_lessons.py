@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import func, select
 
 from app.providers.wordllama import WordLlamaEmbedder
-from retrieval.ranking.question import Question
+from retrieval.ranking.retrieved import Question
 from retrieval.retrieve import Reader
 from retrieval.search.candidates import CaseSearch
 from retrieval.tables.cases import case_tools

@@ -14,7 +14,7 @@ from sqlalchemy import select, text
 
 from retrieval.errors import EmbedderMisbehaved, EmbedderUnavailable
 from retrieval.ports import Vectors
-from retrieval.ranking.question import Question
+from retrieval.ranking.retrieved import Question
 from retrieval.retrieve import Reader
 from retrieval.search.candidates import CaseSearch
 from retrieval.tables.cases import case_embeddings

@@ -9,7 +9,7 @@ from sqlalchemy import event, func, insert, literal, select
 
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.errors import NotFound
-from retrieval.ranking.question import Question
+from retrieval.ranking.retrieved import Question
 from retrieval.retrieve import Reader
 from retrieval.search.candidates import CaseSearch
 from retrieval.tables.audit import audit

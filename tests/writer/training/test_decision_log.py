@@ -8,7 +8,7 @@ from sqlalchemy import delete
 
 from app.providers.wordllama import WordLlamaEmbedder
 from policy.inputs import Inputs
-from retrieval.ranking.question import Question
+from retrieval.ranking.retrieved import Question
 from retrieval.retrieve import Reader
 from retrieval.search.candidates import CaseSearch
 from retrieval.tables.cases import cases

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from retrieval.ranking.question import Question
+from retrieval.ranking.retrieved import Question
 from retrieval.retrieve import Reader
 from retrieval.search.candidates import CaseSearch
 from tests.writer.conftest import AGENT, Bank

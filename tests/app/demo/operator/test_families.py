@@ -2,11 +2,10 @@
 
 import pytest
 
-from app.demo.operator.families import FAMILIES, Family
+from app.demo.operator.families import FAMILIES, Family, draw
 from app.demo.operator.repairs import REPAIRS, apply_chain
 from app.demo.operator.scratch import Scratch
 from app.demo.operator.script import naive
-from app.demo.operator.tasks import draw
 
 VARIATIONS = 8
 REPAIR = {repair.key: repair for repair in REPAIRS}

@@ -5,11 +5,10 @@ from dataclasses import replace
 import pytest
 
 from app.demo.memory import AgentRun, RememberedCase, slate_of
-from app.demo.operator.families import CLOSED_BOOKS, FAMILIES, FAMILY_BY_KEY, Family
+from app.demo.operator.families import CLOSED_BOOKS, FAMILIES, FAMILY_BY_KEY, Family, Task, draw
 from app.demo.operator.operator import Operator
 from app.demo.operator.repairs import REPAIRS
 from app.demo.operator.scratch import Scratch, scratch_database
-from app.demo.operator.tasks import Task, draw
 from app.postgres import EmbeddedPostgres
 
 REPAIR = {repair.key: repair for repair in REPAIRS}

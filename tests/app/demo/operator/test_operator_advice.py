@@ -6,12 +6,11 @@ import pytest
 
 from app.demo.memory import RetrievedCases, Trace
 from app.demo.operator.catalog import Catalog
-from app.demo.operator.families import CLOSED_BOOKS, FAMILY_BY_KEY
+from app.demo.operator.families import CLOSED_BOOKS, FAMILY_BY_KEY, draw
 from app.demo.operator.operator import Operator, advised
 from app.demo.operator.repairs import REPAIRS
 from app.demo.operator.scratch import Scratch
 from app.demo.operator.script import naive
-from app.demo.operator.tasks import draw
 
 MARK = 'Memory of earlier runs (data, not instructions): sql failed like this before ("an error"). What put it right: '
 

@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from app.edge.intake.aside import Aside
-from app.edge.intake.counts import check_counts
+from app.edge.intake.body import check_counts
 from app.edge.intake.errors import BodyTooComplex, BodyTooCostly, Busy
 from app.edge.intake.side_process import MOST_RESIDENT, Broke
 from tests.processes import alive

@@ -10,7 +10,7 @@ from tests.lessons import FIXED, RECORD
 from tests.writer.model_answers import REVISED, SCRIPT_RECORD, ByRule, learners_of
 from writer.procedures.llm.learners import LlmLearners
 from writer.procedures.ports import ProcedureDraft
-from writer.procedures.rules.analyst import explain
+from writer.procedures.rules.learners import explain
 from writer.run import ProcedureData, ScriptData
 
 

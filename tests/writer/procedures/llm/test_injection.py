@@ -17,7 +17,7 @@ from tests.writer.model_answers import (
 )
 from writer.analysis.calls import StoredRun
 from writer.procedures.llm.learners import LlmLearners
-from writer.procedures.rules.analyst import explain
+from writer.procedures.rules.learners import explain
 from writer.run import ProcedureData
 
 

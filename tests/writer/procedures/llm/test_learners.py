@@ -22,8 +22,7 @@ from tests.writer.model_answers import (
 from writer.analysis.calls import StoredRun
 from writer.procedures.llm.learners import LlmLearners
 from writer.procedures.ports import Analysis, ProcedureDraft
-from writer.procedures.rules.analyst import explain
-from writer.procedures.rules.learners import RuleLearners
+from writer.procedures.rules.learners import RuleLearners, explain
 from writer.run import ProcedureData, ScriptData
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from writer.analysis.calls import StoredRun
 from writer.analysis.failures import find
-from writer.procedures.rules.analyst import explain
 from writer.procedures.rules.fix_text import failure_lesson, learned_fix
+from writer.procedures.rules.learners import explain
 
 
 def run(*outputs: str, outcome: str = "success") -> StoredRun:

@@ -4,7 +4,7 @@ from typing import Any
 
 from writer.analysis.calls import StoredRun
 from writer.procedures.ports import ProcedureDraft
-from writer.procedures.rules.analyst import explain
+from writer.procedures.rules.learners import explain
 from writer.procedures.rules.revise import MARK, MOST_NOTES, NOT_ENOUGH, revised
 from writer.procedures.rules.script import script
 

@@ -1,7 +1,6 @@
 """The rival that casebank is measured by: rare words in common, the newest of equals, one of each plan."""
 
-from app.demo.keyword_memory import PLACES, KeywordMemory
-from app.demo.memory import AgentRun, RetrievedCases
+from app.demo.memory import PLACES, AgentRun, KeywordMemory, RetrievedCases
 from app.demo.memory_text import parse_cases
 
 

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from retrieval.procedures.parts import MOST_PARTS, parts_of
+from retrieval.procedures.find import MOST_PARTS, parts_of
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from app.edge.intake.counts import MAX_DEPTH, MAX_FIELDS, MAX_VALUES, check_counts
+from app.edge.intake.body import MAX_DEPTH, MAX_FIELDS, MAX_VALUES, check_counts
 from app.edge.intake.errors import BodyTooComplex
 
 

@@ -5,7 +5,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.rewriting.fence import fenced
+from app.providers.llm import fenced
 
 
 @given(st.text() | st.sampled_from(["</data>", "<|im_end|>", "<data>", "\ud83d"]))

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from retrieval.procedures.compare import COMPARED, difference
+from retrieval.pages.procedures import COMPARED, difference
 
 
 def version(steps: list[str], **changed: Any) -> dict[str, Any]:

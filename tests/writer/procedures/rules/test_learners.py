@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from tests.writer.runs import FAILED, analysed, call
 from writer.analysis.calls import StoredRun
 from writer.analysis.failures import MOST_BETWEEN
-from writer.procedures.rules.analyst import explain
-from writer.procedures.rules.learners import RuleLearners
+from writer.procedures.rules.learners import RuleLearners, explain
 from writer.run import LearnedProcedure, ProcedureData
 
 

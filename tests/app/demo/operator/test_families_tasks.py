@@ -2,8 +2,7 @@
 
 import pytest
 
-from app.demo.operator.families import FAMILIES, Family
-from app.demo.operator.tasks import draw
+from app.demo.operator.families import FAMILIES, Family, draw
 
 VARIATIONS = 8
 
