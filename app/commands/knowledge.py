@@ -18,7 +18,7 @@ from app.terminal.command_line import Agent, MaybeUser, checked, parts
 from app.terminal.plain_console import notice, out
 from app.terminal.run_to_end import runs_to_end
 from retrieval.errors import EmbedderError
-from retrieval.recall.knowledge import page_of_knowledge, page_of_shared
+from retrieval.pages.memories import page_of_knowledge, page_of_shared
 from writer.author import Author
 from writer.knowledge.entry import KnowledgeWritten, reason_of
 from writer.knowledge.file import read_entries

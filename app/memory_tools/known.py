@@ -15,8 +15,8 @@ import snowballstemmer
 from sqlalchemy import RowMapping
 
 from app.memory_tools.asking import Asking
-from retrieval.facts.listing import facts_to_rank
 from retrieval.pages.listing import one_profile
+from retrieval.pages.memories import facts_to_rank
 from retrieval.recall.memory import MOST, FactSource, RecallQuestion
 from retrieval.sealed import UNREADABLE
 from retrieval.sections.quoting import quoted, unquoted

@@ -12,7 +12,7 @@ from app.edge.dependencies import AnyAgent, Caller, Cursor, Limit, Parts
 from app.edge.intake.route import BodyRoute
 from app.schemas.responses import RowOut, next_cursor
 from retrieval.errors import NotFound
-from retrieval.facts.listing import holds, one_fact, page_of_facts
+from retrieval.pages.memories import holds, one_fact, page_of_facts
 from retrieval.tables.kinds import FactKind, FactOrigin, Speaker
 from writer.facts.by_hand import FactWritten, write_fact
 from writer.facts.remove import delete_fact

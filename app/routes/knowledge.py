@@ -13,7 +13,7 @@ from app.edge.dependencies import AnyAgent, Caller, Cursor, Limit, Parts
 from app.edge.intake.route import BodyRoute
 from app.schemas.responses import RowOut, next_cursor
 from retrieval.errors import NotFound
-from retrieval.recall.knowledge import one_entry, page_of_knowledge
+from retrieval.pages.memories import one_entry, page_of_knowledge
 from writer.knowledge.entry import EntryTitle, KnowledgeWritten, hash_of_titled
 from writer.knowledge.own import delete_knowledge, edit_knowledge, write_knowledge
 from writer.privacy.words import Words

@@ -16,7 +16,7 @@ from sqlalchemy import ColumnElement, case, func, literal_column, select
 from retrieval.database.fast_path import FastConnection, FastStatement, Record
 from retrieval.database.parameters import AGENT_KEY, USER_SUB, may_enter
 from retrieval.errors import SealBroken
-from retrieval.facts.listing import holds
+from retrieval.pages.memories import holds
 from retrieval.recall.memory import FactSource, KnowledgeSource, Recalled, RecalledMemory, TurnSource
 from retrieval.sealed import SealOf
 from retrieval.search.profile_settings import ProfileSettings, default_share

@@ -9,7 +9,7 @@ from cachetools import LRUCache
 from policy.channels import searchable
 from retrieval.database.fast_path import FastConnection, Record
 from retrieval.errors import SealBroken
-from retrieval.recall.knowledge import text_of
+from retrieval.pages.memories import text_of
 from retrieval.recall.memory import (
     FactSource,
     KnowledgeSource,

@@ -7,7 +7,7 @@ from sqlalchemy import ARRAY, ColumnElement, Uuid, any_, bindparam, delete, func
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.errors import NotFound
-from retrieval.facts.listing import holds
+from retrieval.pages.memories import holds
 from retrieval.tables.memories import facts
 from writer.audit import Change, note
 from writer.author import Author

@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from retrieval.database.database import Database
 from retrieval.database.rows import Rows
 from retrieval.errors import NotFound
-from retrieval.recall.knowledge import text_of
+from retrieval.pages.memories import text_of
 from retrieval.tables.memories import knowledge
 from writer.audit import Change, note
 from writer.author import Author

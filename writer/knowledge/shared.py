@@ -15,8 +15,8 @@ from policy.channels import searchable
 from retrieval.database.database import Database
 from retrieval.database.rows import Rows
 from retrieval.errors import NotFound
+from retrieval.pages.memories import text_of
 from retrieval.ports import Embedder, embed_accepted
-from retrieval.recall.knowledge import text_of
 from retrieval.tables.memories import shared_knowledge, shared_memories
 from retrieval.text import with_parts
 from writer.audit import Change, note

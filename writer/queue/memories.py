@@ -9,8 +9,8 @@ from sqlalchemy import Select, Text, Update, Uuid, and_, bindparam, case, func, 
 
 from retrieval.database.rows import AnyRow, Rows
 from retrieval.errors import EmbedderMisbehaved, EmbedderRefused, SealBroken
+from retrieval.pages.memories import text_of
 from retrieval.ports import Embedder, embed_each
-from retrieval.recall.knowledge import text_of
 from retrieval.tables.memories import facts, knowledge, memories
 from retrieval.tables.sessions import turns
 from writer.memories import searched, text_of_turn

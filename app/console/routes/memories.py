@@ -15,7 +15,7 @@ from app.routes.sessions import get_session, list_sessions, remove_session
 from app.routes.tools import get_tool_memory, list_tools
 from retrieval.database.rows import AnyRow
 from retrieval.findings.summary import standings
-from retrieval.recall.knowledge import page_of_shared
+from retrieval.pages.memories import page_of_shared
 from retrieval.tables.kinds import FactKind, RunStatus
 from writer.run import SessionName
 

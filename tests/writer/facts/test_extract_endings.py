@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import select
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from retrieval.facts.listing import holds
+from retrieval.pages.memories import holds
 from retrieval.tables.memories import facts
 from retrieval.tables.profiles import profiles
 from tests.writer.conftest import AGENT, Bank
