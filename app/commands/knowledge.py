@@ -18,7 +18,8 @@ from app.terminal.command_line import Agent, MaybeUser, checked, parts
 from app.terminal.plain_console import notice, out
 from app.terminal.run_to_end import runs_to_end
 from retrieval.errors import EmbedderError
-from retrieval.pages.memories import page_of_knowledge, page_of_shared
+from retrieval.pages.listing import page_of, paged, shown
+from retrieval.tables.memories import knowledge, shared_knowledge
 from writer.author import Author
 from writer.knowledge.entry import KnowledgeWritten, reason_of
 from writer.knowledge.file import read_entries
@@ -160,9 +161,10 @@ async def _page(
 ) -> Sequence[dict[str, str]]:
     async with runtime.database.as_user(author.user_sub, author.authorised_at) as connection:
         if shared:
-            rows = (await connection.execute(page_of_shared(only, before=before, limit=AT_ONCE))).mappings().all()
+            page = paged(shown(shared_knowledge), shared_knowledge, only, before, AT_ONCE)
+            rows = (await connection.execute(page)).mappings().all()
             return [_row(row, {"title": row["title"], "text": row["text"]}) for row in rows]
-        page = page_of_knowledge(author.user_sub, only, before=before, limit=AT_ONCE)
+        page = page_of(knowledge, author.user_sub, only, before=before, limit=AT_ONCE)
         rows = (await connection.execute(page)).mappings().all()
         words = await runtime.keyring.find_for_page(connection, author.user_sub)
     return [] if words is None else [_row(row, words.open("knowledge", row["words"], row["id"])) for row in rows]

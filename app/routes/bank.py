@@ -25,6 +25,8 @@ from retrieval.errors import NotFound
 from retrieval.pages import listing
 from retrieval.pages.procedures import procedure_of
 from retrieval.procedures.lessons import NO_FAILURE, wrapped
+from retrieval.tables.audit import audit
+from retrieval.tables.cases import cases
 from retrieval.tables.kinds import CaseStatus
 from writer.privacy.names import nameable
 from writer.rights.edit import delete_case, set_profile, set_tags
@@ -47,7 +49,7 @@ async def list_cases(  # noqa: PLR0913, PLR0917 - each is a query parameter
 ) -> CasesOut:
     """Returns a page of cases, the newest first."""
     only = {"agent_key": agent, "status": None if status == "any" else status, "parent_case_id": parent}
-    statement = listing.page_of_cases(caller.user_sub, only, before=cursor, limit=limit)
+    statement = listing.page_of(cases, caller.user_sub, only, before=cursor, limit=limit)
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         rows = (await connection.execute(statement)).mappings().all()
         words = await parts.keyring.find_for_page(connection, caller.user_sub) if rows else None
@@ -59,7 +61,8 @@ async def list_cases(  # noqa: PLR0913, PLR0917 - each is a query parameter
 async def get_case(case_id: UUID, parts: Parts, caller: Caller) -> WholeCaseOut:
     """Returns one case with its tool traces, turns, prompt snapshot and learned procedure."""
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
-        row = (await connection.execute(listing.one_case(caller.user_sub, case_id))).mappings().one_or_none()
+        one = listing.one_of(cases, caller.user_sub, case_id).add_columns(cases.c.payload)
+        row = (await connection.execute(one)).mappings().one_or_none()
         words = await parts.keyring.find(connection, caller.user_sub)
         learned = (await connection.execute(procedure_of(caller.user_sub, case_id))).one_or_none()
     if row is None or words is None:
@@ -80,7 +83,7 @@ async def patch_case(case_id: UUID, patch: CasePatch, parts: Parts, caller: Call
     """Replaces the tags of a case."""
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         await set_tags(connection, parts.keyring, caller, case_id, patch.tags)
-        row = (await connection.execute(listing.one_case(caller.user_sub, case_id))).mappings().one()
+        row = (await connection.execute(listing.one_of(cases, caller.user_sub, case_id))).mappings().one()
         words = await parts.keyring.find(connection, caller.user_sub)
     if words is None:
         raise NotFound("no such case")
@@ -132,7 +135,7 @@ async def list_audit(
     parts: Parts, caller: Caller, agent: AnyAgent = None, limit: Limit = 50, cursor: Cursor = None
 ) -> AuditOut:
     """Returns a page of the audit: changes and their authors, the newest first."""
-    statement = listing.page_of_audit(caller.user_sub, agent, before=cursor, limit=limit)
+    statement = listing.page_of(audit, caller.user_sub, {"agent_key": agent}, before=cursor, limit=limit)
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         rows = (await connection.execute(statement)).mappings().all()
     return AuditOut(entries=list(map(AuditEntry.model_validate, rows)), next_cursor=next_cursor(rows, limit))

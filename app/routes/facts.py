@@ -12,8 +12,10 @@ from app.edge.dependencies import AnyAgent, Caller, Cursor, Limit, Parts
 from app.edge.intake.route import BodyRoute
 from app.schemas.responses import RowOut, next_cursor
 from retrieval.errors import NotFound
-from retrieval.pages.memories import holds, one_fact, page_of_facts
+from retrieval.pages.listing import one_of, page_of
+from retrieval.pages.memories import holds
 from retrieval.tables.kinds import FactKind, FactOrigin, Speaker
+from retrieval.tables.memories import facts
 from writer.facts.by_hand import FactWritten, write_fact
 from writer.facts.remove import delete_fact
 from writer.moment import Moment
@@ -90,7 +92,8 @@ async def list_facts(  # noqa: PLR0913, PLR0917 - each is a query parameter
 ) -> FactsOut:
     """Returns a page of the facts that hold now or held at a time, the newest first."""
     only = {"agent_key": agent, "kind": kind, "category": category}
-    page = page_of_facts(caller.user_sub, only, *(() if history else holds(as_of)), before=cursor, limit=limit)
+    page = page_of(facts, caller.user_sub, only, before=cursor, limit=limit)
+    page = page if history else page.where(*holds(as_of))
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         rows = (await connection.execute(page)).mappings().all()
         words = await parts.keyring.find_for_page(connection, caller.user_sub) if rows else None
@@ -102,7 +105,7 @@ async def list_facts(  # noqa: PLR0913, PLR0917 - each is a query parameter
 async def get_fact(fact_id: UUID, parts: Parts, caller: Caller) -> FactOut:
     """Returns one fact, whether it holds or not."""
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
-        row = (await connection.execute(one_fact(caller.user_sub, fact_id))).mappings().one_or_none()
+        row = (await connection.execute(one_of(facts, caller.user_sub, fact_id))).mappings().one_or_none()
         words = await parts.keyring.find(connection, caller.user_sub)
     if row is None or words is None:
         raise NotFound("no such fact")

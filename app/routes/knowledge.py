@@ -13,7 +13,8 @@ from app.edge.dependencies import AnyAgent, Caller, Cursor, Limit, Parts
 from app.edge.intake.route import BodyRoute
 from app.schemas.responses import RowOut, next_cursor
 from retrieval.errors import NotFound
-from retrieval.pages.memories import one_entry, page_of_knowledge
+from retrieval.pages.listing import one_of, page_of
+from retrieval.tables.memories import knowledge
 from writer.knowledge.entry import EntryTitle, KnowledgeWritten, hash_of_titled
 from writer.knowledge.own import delete_knowledge, edit_knowledge, write_knowledge
 from writer.privacy.words import Words
@@ -76,7 +77,7 @@ async def list_knowledge(  # noqa: PLR0913, PLR0917 - each is a query parameter
             return KnowledgePageOut(knowledge=[], next_cursor=None)
         title_hash = hash_of_titled(words, category, type, title) if title and category and type else None
         only = {"agent_key": agent, "category": category, "entry_type": type, "said": title_hash}
-        page = page_of_knowledge(caller.user_sub, only, before=cursor, limit=limit)
+        page = page_of(knowledge, caller.user_sub, only, before=cursor, limit=limit)
         rows = (await connection.execute(page)).mappings().all()
     return KnowledgePageOut(knowledge=[_shown(row, words) for row in rows], next_cursor=next_cursor(rows, limit))
 
@@ -85,7 +86,7 @@ async def list_knowledge(  # noqa: PLR0913, PLR0917 - each is a query parameter
 async def get_knowledge(knowledge_id: UUID, parts: Parts, caller: Caller) -> KnowledgeOut:
     """Returns one entry."""
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
-        row = (await connection.execute(one_entry(caller.user_sub, knowledge_id))).mappings().one_or_none()
+        row = (await connection.execute(one_of(knowledge, caller.user_sub, knowledge_id))).mappings().one_or_none()
         words = await parts.keyring.find(connection, caller.user_sub)
     if row is None or words is None:
         raise NotFound("no such knowledge")

@@ -19,6 +19,7 @@ from app.schemas.responses import RowOut, next_cursor, response_of
 from retrieval.errors import CasebankError, NotFound
 from retrieval.pages import listing
 from retrieval.tables.kinds import RunStatus
+from retrieval.tables.runs import runs
 from retrieval.telemetry import log
 from writer.advice.answer import FailedCall, first_like
 from writer.analysis.calls import Call, calls_in
@@ -132,9 +133,8 @@ async def list_runs(  # noqa: PLR0913, PLR0917 - each is a query parameter
     cursor: Cursor = None,
 ) -> RunsOut:
     """Returns a page of runs: those in progress, and those that ended recently."""
-    statement = listing.page_of_runs(
-        caller.user_sub, {"agent_key": agent, "status": status}, before=cursor, limit=limit
-    )
+    only = {"agent_key": agent, "status": status}
+    statement = listing.page_of(runs, caller.user_sub, only, before=cursor, limit=limit)
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         rows = (await connection.execute(statement)).mappings().all()
         words = await parts.keyring.find_for_page(connection, caller.user_sub) if rows else None
@@ -146,7 +146,7 @@ async def list_runs(  # noqa: PLR0913, PLR0917 - each is a query parameter
 async def get_run(run_id: RunId, parts: Parts, caller: Caller) -> WholeRunOut:
     """Returns one run with its steps."""
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
-        row = (await connection.execute(listing.one_run(caller.user_sub, run_id))).mappings().one_or_none()
+        row = (await connection.execute(listing.one_of(runs, caller.user_sub, run_id))).mappings().one_or_none()
         steps = (await connection.execute(listing.steps_of_run(caller.user_sub, run_id))).all()
         words = await parts.keyring.find_for_page(connection, caller.user_sub)
     if row is None or words is None:

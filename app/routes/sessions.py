@@ -15,6 +15,7 @@ from retrieval.errors import NotFound
 from retrieval.pages import listing
 from retrieval.sessions.summary import ItemKind
 from retrieval.tables.kinds import SummaryChoice
+from retrieval.tables.sessions import sessions
 from retrieval.tokens import count_tokens
 from writer.run import SessionName
 from writer.sessions.append import append_turns
@@ -123,7 +124,7 @@ async def list_sessions(
     parts: Parts, caller: Caller, agent: AnyAgent = None, limit: Limit = 50, cursor: Cursor = None
 ) -> SessionsOut:
     """Returns a page of sessions, the newest first."""
-    statement = listing.page_of_sessions(caller.user_sub, agent, before=cursor, limit=limit)
+    statement = listing.page_of(sessions, caller.user_sub, {"agent_key": agent}, before=cursor, limit=limit)
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         rows = (await connection.execute(statement)).mappings().all()
     return SessionsOut(sessions=list(map(SessionOut.model_validate, rows)), next_cursor=next_cursor(rows, limit))

@@ -1,11 +1,11 @@
-"""Statements that read lists of a bank's cases, runs, sessions, profiles and audit entries, and single ones."""
+"""Statements that read pages of a bank's rows and single ones: cases, facts, knowledge, runs, sessions, the audit."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, FromClause, Select, Uuid, and_, case, cast, func, select, union_all
+from sqlalchemy import ColumnElement, FromClause, Select, Table, Uuid, and_, case, cast, func, select, union_all
 from sqlalchemy.dialects.postgresql import ARRAY, aggregate_order_by, array
 
 from retrieval.database.rows import Rows
@@ -13,17 +13,29 @@ from retrieval.tables.audit import audit
 from retrieval.tables.cases import cases
 from retrieval.tables.columns import columns_of
 from retrieval.tables.decisions import decision_slots, decisions
+from retrieval.tables.memories import facts, knowledge, shared_knowledge
 from retrieval.tables.procedures import reflections
 from retrieval.tables.profiles import profiles
 from retrieval.tables.runs import run_steps, runs
 from retrieval.tables.sessions import sessions, turns
 
-SHOWN = """
-id agent_key kind parent_case_id status task plan words tools tags outcome reward reward_source step_count error_count
-occurrences merged_into retrieval_id used_procedure_ids reuse_count reuse_reward attempts last_error created_at
-updated_at
-"""
-"""Columns of a case that are shown; the sealed payload and the search vector are not among them."""
+_SHOWN = {
+    audit: "id agent_key actor action subject_id payload created_at",
+    cases: """
+    id agent_key kind parent_case_id status task plan words tools tags outcome reward reward_source step_count
+    error_count occurrences merged_into retrieval_id used_procedure_ids reuse_count reuse_reward attempts last_error
+    created_at updated_at
+    """,
+    facts: """
+    id agent_key kind category words about_from about_to origin said_by turn_number case_id told last_told_at valid_from
+    valid_to superseded_by created_at
+    """,
+    knowledge: "id agent_key category entry_type words created_at updated_at",
+    runs: "id agent_key status words retrieval_id step_count last_step_at ended_at case_id created_at",
+    sessions: "id name agent_key turn_count last_turn_at created_at",
+    shared_knowledge: "id category entry_type title text",
+}
+"""Columns that are shown, by table; sealed payloads, search vectors, keyed hashes and MACs are not among them."""
 
 
 def _referred_to() -> ColumnElement[list[UUID]]:
@@ -37,9 +49,9 @@ def _referred_to() -> ColumnElement[list[UUID]]:
     return func.coalesce(cases.c.used_case_ids, slate, cast(array([]), ARRAY(Uuid))).label("reference_case_ids")
 
 
-def _named_session() -> ColumnElement[str]:
-    """Returns the column ``session_id``: the name of the session to which the run belongs; NULL if it has none."""
-    mine = sessions.c.user_sub == cases.c.user_sub, sessions.c.id == cases.c.session_id
+def _named_session(table: Table) -> ColumnElement[str]:
+    """Returns the column ``session_id``: the name of the session of a run, or of a fact; NULL if it has none."""
+    mine = sessions.c.user_sub == table.c.user_sub, sessions.c.id == table.c.session_id
     return select(sessions.c.name).where(*mine).scalar_subquery().label("session_id")
 
 
@@ -51,36 +63,32 @@ def _lessons() -> ColumnElement[str]:
     return case((unfinished, cases.c.status), else_=func.coalesce(waits, "ready")).label("lessons")
 
 
-def one_case(user_sub: str, case_id: UUID) -> Rows:
-    """Returns the statement for the case with this id, and its sealed payload."""
-    columns = *columns_of(cases, SHOWN), cases.c.payload, _referred_to(), _named_session(), _lessons()
-    return select(*columns).where(cases.c.user_sub == user_sub, cases.c.id == case_id)
+def shown(table: Table) -> Rows:
+    """Returns the statement for the rows of a table as they are shown."""
+    named = [_named_session(table)] if "session_id" in table.c else []
+    of_case = [_referred_to(), _lessons()] if table is cases else []
+    return select(*columns_of(table, _SHOWN[table]), *named, *of_case)
 
 
-def page_of_cases(user_sub: str, only: Mapping[str, object], *, before: UUID | None, limit: int) -> Rows:
-    """Returns the statement for the newest ``limit`` cases older than ``before``; ids rise with time (UUIDv7).
+def one_of(table: Table, user_sub: str, row_id: UUID) -> Rows:
+    """Returns the statement for the user's row with this id."""
+    return shown(table).where(table.c.user_sub == user_sub, table.c.id == row_id)
 
-    ``only`` has, by column, the values that a case must have; None: any value.
+
+def page_of(table: Table, user_sub: str, only: Mapping[str, object], *, before: UUID | None, limit: int) -> Rows:
+    """Returns the statement for the user's newest ``limit`` rows whose id is below ``before``; see ``paged``."""
+    return paged(shown(table), table, {"user_sub": user_sub, **only}, before, limit)
+
+
+def paged(statement: Rows, table: FromClause, only: Mapping[str, object], before: UUID | None, limit: int) -> Rows:
+    """Returns the statement for its newest ``limit`` rows whose id is below ``before``; ids rise with time (UUIDv7).
+
+    ``only`` has, by column, the values that a row must have; None: any value.
     """
-    shown = select(*columns_of(cases, SHOWN), _referred_to(), _named_session(), _lessons())
-    return paged(shown, cases, {"user_sub": user_sub, **only}, before, limit)
-
-
-_SHOWN_OF_RUN = "id agent_key status words retrieval_id step_count last_step_at ended_at case_id created_at"
-"""Columns of a run under way that are shown."""
-
-
-def one_run(user_sub: str, run_id: UUID) -> Rows:
-    """Returns the statement for the run with this id, which the backend sends or sent step by step."""
-    return select(*columns_of(runs, _SHOWN_OF_RUN)).where(runs.c.user_sub == user_sub, runs.c.id == run_id)
-
-
-def page_of_runs(user_sub: str, only: Mapping[str, object], *, before: UUID | None, limit: int) -> Rows:
-    """Returns the statement for the newest ``limit`` runs whose id is below ``before``.
-
-    ``only`` has, by column, the values that a run must have; None: any value.
-    """
-    return paged(select(*columns_of(runs, _SHOWN_OF_RUN)), runs, {"user_sub": user_sub, **only}, before, limit)
+    wanted = [table.c[name] == value for name, value in only.items() if value is not None]
+    if before is not None:
+        wanted.append(table.c.id < before)
+    return statement.where(*wanted).order_by(table.c.id.desc()).limit(limit)
 
 
 def steps_of_run(user_sub: str, run_id: UUID, numbers: Sequence[int] | None = None) -> Select[int, bytes]:
@@ -91,12 +99,6 @@ def steps_of_run(user_sub: str, run_id: UUID, numbers: Sequence[int] | None = No
     if numbers is not None:
         steps = steps.where(run_steps.c.number.in_(numbers))
     return steps.order_by(run_steps.c.number)
-
-
-def page_of_sessions(user_sub: str, agent_key: str | None, *, before: UUID | None, limit: int) -> Rows:
-    """Returns the statement for the newest ``limit`` sessions whose id is below ``before``; ids rise with time."""
-    shown = columns_of(sessions, "id name agent_key turn_count last_turn_at created_at")
-    return paged(select(*shown), sessions, {"user_sub": user_sub, "agent_key": agent_key}, before, limit)
 
 
 def turns_of_sessions(user_sub: str, session_ids: Sequence[UUID], first: int | None) -> Rows:
@@ -120,12 +122,6 @@ def turns_to_come(user_sub: str, agent_key: str, name: str, most: int) -> Rows:
     return statement.where(*named, turns.c.number > sessions.c.taken_turns).order_by(turns.c.number.desc()).limit(most)
 
 
-def page_of_audit(user_sub: str, agent_key: str | None, *, before: UUID | None, limit: int) -> Rows:
-    """Returns the statement for the newest ``limit`` audit entries older than the entry ``before``."""
-    shown = (column for column in audit.c if column is not audit.c.mac)
-    return paged(select(*shown), audit, {"user_sub": user_sub, "agent_key": agent_key}, before, limit)
-
-
 @dataclass(frozen=True, slots=True)
 class Span:
     """Span of time of decisions: at most ``most``, the newest, from ``since`` to before ``until``; None: no bound."""
@@ -138,17 +134,6 @@ class Span:
         """Returns the conditions that a time lies within the span's bounds."""
         since = [] if self.since is None else [time >= self.since]
         return since if self.until is None else [*since, time < self.until]
-
-
-def paged(statement: Rows, table: FromClause, only: Mapping[str, object], before: UUID | None, limit: int) -> Rows:
-    """Returns the statement for its newest ``limit`` rows whose id is below ``before``; ids rise with time (UUIDv7).
-
-    ``only`` has, by column, the values that a row must have; None: any value.
-    """
-    wanted = [table.c[name] == value for name, value in only.items() if value is not None]
-    if before is not None:
-        wanted.append(table.c.id < before)
-    return statement.where(*wanted).order_by(table.c.id.desc()).limit(limit)
 
 
 def one_profile(user_sub: str, agent_key: str) -> Rows:

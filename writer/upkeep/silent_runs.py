@@ -14,7 +14,7 @@ from sqlalchemy import Row, Select, func, select
 
 from retrieval.database.database import Database
 from retrieval.errors import SealBroken
-from retrieval.pages.listing import one_run
+from retrieval.pages.listing import one_of
 from retrieval.tables.runs import runs
 from retrieval.telemetry import log
 from writer.author import Author
@@ -64,7 +64,7 @@ async def _end(database: Database, keyring: Keyring, profile: Profile, abandoned
     """Ends a run as aborted, given a row of ``silent``; returns False if the run was deleted meanwhile."""
     run_id, last_step_at = abandoned
     async with database.as_user(profile.user_sub, profile.seen_at) as connection:
-        run = (await connection.execute(one_run(profile.user_sub, run_id))).one_or_none()
+        run = (await connection.execute(one_of(runs, profile.user_sub, run_id))).one_or_none()
         words = await keyring.find(connection, profile.user_sub)
     if run is None or words is None:
         return False

@@ -27,6 +27,7 @@ from app.routes.knowledge import list_knowledge
 from retrieval.database.rows import AnyRow
 from retrieval.pages import listing
 from retrieval.sessions.messages import SessionTurn
+from retrieval.tables.sessions import sessions
 from retrieval.text import folded, shortened
 from writer.privacy.words import Words
 from writer.rights.erase import erase
@@ -146,7 +147,7 @@ async def _sessions(looking: Visitor, cursor: UUID | None, size: int, wanted: Se
     """Returns a page of sessions: a search reads all turns of one after another, a list their first turns alone."""
     author, database = looking.author, looking.parts.database
     async with database.as_user(author.user_sub, author.authorised_at) as connection:
-        newest = listing.page_of_sessions(author.user_sub, None, before=cursor, limit=size)
+        newest = listing.page_of(sessions, author.user_sub, {}, before=cursor, limit=size)
         rows = (await connection.execute(newest)).all()
         words = await looking.parts.keyring.find_for_page(connection, author.user_sub) if rows else None
     memories = list[ListedMemory]()

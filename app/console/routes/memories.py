@@ -15,8 +15,9 @@ from app.routes.sessions import get_session, list_sessions, remove_session
 from app.routes.tools import get_tool_memory, list_tools
 from retrieval.database.rows import AnyRow
 from retrieval.findings.summary import standings
-from retrieval.pages.memories import page_of_shared
+from retrieval.pages.listing import paged, shown
 from retrieval.tables.kinds import FactKind, RunStatus
+from retrieval.tables.memories import shared_knowledge
 from writer.run import SessionName
 
 router = APIRouter(prefix=ROOT, route_class=Page, include_in_schema=False)
@@ -136,7 +137,8 @@ async def shared_knowledge_page(request: Request, looking: Looking, cursor: Curs
     """Returns a read-only page of the operator's knowledge for all users of the agent."""
     author, entries = looking.author, list[AnyRow]()
     if looking.agent is not None:
-        wanted = page_of_shared({"agent_key": looking.agent}, before=cursor, limit=PER_PAGE)
+        only = {"agent_key": looking.agent}
+        wanted = paged(shown(shared_knowledge), shared_knowledge, only, cursor, PER_PAGE)
         async with looking.parts.database.as_user(author.user_sub, author.authorised_at) as connection:
             entries = list((await connection.execute(wanted)).all())
     more = str(entries[-1].id) if len(entries) == PER_PAGE else None

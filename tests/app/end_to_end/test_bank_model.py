@@ -20,10 +20,11 @@ from app.postgres.pools import service_database
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.database.database import Database
 from retrieval.errors import NotFound
-from retrieval.pages.listing import page_of_cases
+from retrieval.pages.listing import page_of
 from retrieval.ranking.retrieved import Question
 from retrieval.retrieve import Reader
 from retrieval.search.candidates import CaseSearch
+from retrieval.tables.cases import cases
 from retrieval.tables.metadata import USER_TABLES
 from tests.conftest import new_database
 from writer.author import Author
@@ -288,7 +289,7 @@ class BankMachine(RuleBasedStateMachine):
 
     @staticmethod
     async def _cases(connection: Any, name: str) -> list[Any]:
-        return (await connection.execute(page_of_cases(name, {}, before=None, limit=200))).all()
+        return (await connection.execute(page_of(cases, name, {}, before=None, limit=200))).all()
 
     @staticmethod
     async def _names(connection: Any) -> set[str]:
