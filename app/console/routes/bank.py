@@ -8,8 +8,8 @@ from uuid import UUID
 from fastapi import APIRouter, HTTPException, Query, Request, Response
 from pydantic import ValidationError
 
-from app.console.page import PER_PAGE, ROOT, Form, Looking, Page, back, go, show
-from app.routes.bank import Status, get_case, list_cases, patch_case, remove_case
+from app.console.page import PER_PAGE, ROOT, Form, Looking, Page, go, show
+from app.routes.bank import Status, get_case, list_cases, patch_case
 from app.routes.loop import question_of
 from app.schemas.bank import CasePatch
 from app.schemas.loop import RetrieveIn
@@ -58,14 +58,6 @@ async def tag_case(looking: Looking, form: Form, case_id: UUID) -> Response:
         raise HTTPException(422, "nothing was changed: at most 50 tags of at most 100 characters") from None
     await patch_case(case_id, patch, looking.parts, looking.author)
     return go(f"{ROOT}/cases/{case_id}", agent=looking.agent)
-
-
-@router.post("/cases/{case_id}/delete")
-async def delete_case(looking: Looking, form: Form, case_id: UUID) -> Response:
-    """Deletes a case permanently, if the confirmation box is ticked."""
-    be_sure(form)
-    await remove_case(case_id, looking.parts, looking.author)
-    return back(form, f"{ROOT}/bank", looking)
 
 
 def be_sure(form: Form) -> None:

@@ -1,4 +1,4 @@
-"""Pages of the other memories: tools, sessions, runs that are sent step by step, facts and knowledge."""
+"""Pages of the other memories (tools, sessions, runs, facts, knowledge), and the deletion of a row from any page."""
 
 from typing import Annotated, Literal
 from uuid import UUID
@@ -7,6 +7,7 @@ from fastapi import APIRouter, HTTPException, Query, Request, Response
 
 from app.console.page import PER_PAGE, ROOT, Form, Looking, Page, back, show
 from app.console.routes.bank import be_sure
+from app.routes.bank import remove_case
 from app.routes.facts import list_facts, remove_fact
 from app.routes.findings import findings_in
 from app.routes.knowledge import list_knowledge, remove_knowledge
@@ -117,14 +118,6 @@ async def facts_page(
     return show(request, "facts.html", looking, page=page, kind=kind, history=history)
 
 
-@router.post("/facts/{fact_id}/delete")
-async def delete_fact(looking: Looking, form: Form, fact_id: UUID) -> Response:
-    """Deletes a fact permanently, if the confirmation box is ticked."""
-    be_sure(form)
-    await remove_fact(fact_id, looking.parts, looking.author)
-    return back(form, f"{ROOT}/facts", looking)
-
-
 @router.get("/knowledge")
 async def knowledge_page(request: Request, looking: Looking, cursor: Cursor = None) -> Response:
     """Returns a page of the user's knowledge for the agent."""
@@ -145,9 +138,16 @@ async def shared_knowledge_page(request: Request, looking: Looking, cursor: Curs
     return show(request, "shared_knowledge.html", looking, entries=entries, next_cursor=more)
 
 
-@router.post("/knowledge/{knowledge_id}/delete")
-async def delete_knowledge(looking: Looking, form: Form, knowledge_id: UUID) -> Response:
-    """Deletes an entry permanently, if the confirmation box is ticked."""
+REMOVE = {"cases": (remove_case, "bank"), "facts": (remove_fact, "facts"), "knowledge": (remove_knowledge, "knowledge")}
+"""For each kind of row what deletes it, and the page to go back to."""
+
+
+@router.post("/{kind}/{row_id}/delete")
+async def delete_row(
+    looking: Looking, form: Form, kind: Literal["cases", "facts", "knowledge"], row_id: UUID
+) -> Response:
+    """Deletes a case, a fact or an entry of knowledge permanently, if the confirmation box is ticked."""
     be_sure(form)
-    await remove_knowledge(knowledge_id, looking.parts, looking.author)
-    return back(form, f"{ROOT}/knowledge", looking)
+    remove, page = REMOVE[kind]
+    await remove(row_id, looking.parts, looking.author)
+    return back(form, f"{ROOT}/{page}", looking)
