@@ -235,9 +235,9 @@ def _weeks(
         yield ImpactWeekOut(
             starts=starts,
             decisions=row.decisions if row else 0,
-            hit_rate=_ratio(row.hits, row.asked) if row else None,
-            reuse_rate=_ratio(row.reused, row.said) if row else None,
-            mean_tokens=_ratio(row.tokens, row.decisions) if row else None,
+            hit_rate=statistics.ratio(row.hits, row.asked) if row else None,
+            reuse_rate=statistics.ratio(row.reused, row.said) if row else None,
+            mean_tokens=statistics.ratio(row.tokens, row.decisions) if row else None,
             with_memory=_runs(runs.get((week, True))),
             without_memory=_runs(runs.get((week, False))),
             so_far=_range(seen.less_empty(ends)) if row else None,
@@ -246,10 +246,6 @@ def _weeks(
 
 def _runs(row: AnyRow | None) -> RunMeansOut | None:
     return None if row is None else RunMeansOut.model_validate(row, from_attributes=True)
-
-
-def _ratio(part: float, whole: float) -> float | None:
-    return round(part / whole, 4) if whole else None
 
 
 async def compared(connection: AsyncConnection, user_sub: str, agent_key: str, now: datetime) -> str:

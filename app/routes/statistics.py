@@ -99,24 +99,20 @@ async def get_statistics(agent: AgentPath, parts: Parts, caller: Caller) -> Stat
             runs=sum(row.runs for row in ready),
             rewarded=rewards,
             trusted=sum(row.trusted for row in ready),
-            mean_reward=_ratio(sum(row.rewards for row in ready), rewards),
+            mean_reward=statistics.ratio(sum(row.rewards for row in ready), rewards),
             last_retained_at=max((row.last_at for row in cases), default=None),
         ),
         retrievals=response_of(
             RetrievalNumbers,
             asked,
-            hit_rate=_ratio(asked.with_cases, asked.decisions - asked.without_memory),
-            mean_tokens=_ratio(asked.tokens, asked.decisions),
+            hit_rate=statistics.ratio(asked.with_cases, asked.decisions - asked.without_memory),
+            mean_tokens=statistics.ratio(asked.tokens, asked.decisions),
         ),
-        reuse=response_of(ReuseNumbers, shown, precision_at_k=_ratio(shown.helped, shown.judged)),
+        reuse=response_of(ReuseNumbers, shown, precision_at_k=statistics.ratio(shown.helped, shown.judged)),
         procedures=ProcedureNumbers(
             by_kind={row.kind: row.procedures for row in learned},
             uses=uses,
-            mean_use_reward=_ratio(sum(row.use_reward for row in learned), uses),
+            mean_use_reward=statistics.ratio(sum(row.use_reward for row in learned), uses),
         ),
         runs_under_way=under_way,
     )
-
-
-def _ratio(part: float, whole: float) -> float | None:
-    return round(part / whole, 4) if whole else None

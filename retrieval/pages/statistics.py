@@ -189,6 +189,11 @@ def policies_of_all() -> Rows:
     return select(func.casebank_count_policies().table_valued(*names, name="counted"))
 
 
+def ratio(part: float, whole: float) -> float | None:
+    """Returns a share or a mean as it is shown, with four decimals; None of nothing."""
+    return round(part / whole, 4) if whole else None
+
+
 def _slates(user_sub: str) -> Subquery:
     """Returns a subquery for the ids of the user's decisions that showed a case."""
     slot = decision_slots.c

@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from functools import lru_cache
 from itertools import islice
 
@@ -11,11 +11,9 @@ from writer.analysis.argument_diff import overlap
 from writer.analysis.calls import Call
 from writer.analysis.causes import cause_of
 from writer.analysis.move_values import CHOICES, LITTLE, MOST_WORDS, fields_of, last_word, normal, placeholder_of
-from writer.analysis.statements import SQL_WORDS, language_of, words
+from writer.analysis.statements import SQL_WORDS, statement_of, words
 from writer.nested import parts
 
-MOST_ARGUMENTS = 8
-"""Number of a call's arguments that are searched for a statement."""
 VERB_CHARS = 40
 ALTER_CHARS = 400
 """Maximum characters of an ALTER statement that are searched for what it drops."""
@@ -124,9 +122,3 @@ def _without_keywords(statement: str) -> str:
     named = (word.rsplit(".", 1)[-1] for word in words(statement))  # "shop.orders" may be "orders"
     names = [word for word in named if len(word) > 1 and word.casefold() not in SQL_WORDS]
     return " ".join(names) or statement
-
-
-def statement_of(arguments: object) -> str | None:
-    """Returns the SQL statement or the command line among the arguments of a call; None: there is none."""
-    values = islice(arguments.items(), MOST_ARGUMENTS) if isinstance(arguments, Mapping) else (("", arguments),)
-    return next((value for key, value in values if isinstance(value, str) and language_of(value, key)), None)

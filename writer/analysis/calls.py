@@ -20,7 +20,7 @@ from writer.analysis.commands import with_lines
 from writer.analysis.error_output import SHORT_CHARS, TRACEBACK, both_ends, error_in, exception_in
 from writer.analysis.placeholders import TEXT_CHARS
 from writer.analysis.run_counts import failed_by_status
-from writer.analysis.statements import command_in
+from writer.analysis.statements import statement_of
 
 MOST_LINES = 5
 """Number of first lines of an output that are searched for a program's own error, as in ``sed: no such option``."""
@@ -133,7 +133,7 @@ def calls_in(traces: Iterable[object]) -> list[Call]:
             calls.append(Call(index, "", None, None))
             continue
         arguments, output = with_lines(trace.get("input")), trace.get("output")
-        line = command_in(arguments)
+        line = statement_of(arguments, "shell")
         if line is None or not isinstance(output, str) or _JSON.match(output):
             error = error_in(output, trace["tool"])
         else:

@@ -20,7 +20,6 @@ from writer.analysis.argument_diff import (
     differences,
     source_changes,
 )
-from writer.analysis.call_goals import statement_of
 from writer.analysis.calls import Call, StoredRun
 from writer.analysis.causes import quoted
 from writer.analysis.dangers import is_dangerous
@@ -30,7 +29,7 @@ from writer.analysis.moves import moves_of_call, named_by
 from writer.analysis.placeholders import abstract, clean, without_placeholders
 from writer.analysis.remedy import calls_before, instead, tool_name
 from writer.analysis.source_differences import source_difference, source_terms
-from writer.analysis.statements import language_of, tokens
+from writer.analysis.statements import language_of, statement_of, tokens
 from writer.analysis.value_differences import statement_told
 
 ERROR_CHARS = 400

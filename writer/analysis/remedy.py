@@ -4,7 +4,6 @@ import re
 from collections.abc import Sequence
 
 from writer.analysis.argument_diff import concrete_differences
-from writer.analysis.call_goals import statement_of
 from writer.analysis.calls import Call
 from writer.analysis.causes import instructs
 from writer.analysis.command_goals import only_reads
@@ -12,6 +11,7 @@ from writer.analysis.error_output import glimpse, texts_in
 from writer.analysis.failures import MOST_BETWEEN, Failure, RunFailures
 from writer.analysis.placeholders import clean, form
 from writer.analysis.state_changes import changes_state
+from writer.analysis.statements import statement_of
 
 TOOL_CHARS = 80
 MOST_NAMED = 5

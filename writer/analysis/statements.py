@@ -80,11 +80,11 @@ def language_of(text: str, key: object = None) -> Language | None:
     return "shell" if more and (starts_command(first) or assigns) else None
 
 
-def command_in(arguments: object) -> str | None:
-    """Returns the command line among the arguments of a call; None: there is none."""
+def statement_of(arguments: object, *languages: Language) -> str | None:
+    """Returns the statement in one of these languages, or in any, among a call's arguments; None: there is none."""
     values = islice(arguments.items(), MOST_KEYS) if isinstance(arguments, Mapping) else (("", arguments),)
-    lines = (text for key, text in values if isinstance(text, str) and language_of(text, key) == "shell")
-    return next(lines, None)
+    wanted = languages or ("sql", "shell")
+    return next((text for key, text in values if isinstance(text, str) and language_of(text, key) in wanted), None)
 
 
 def tokens(text: str, language: Language, *, concrete: bool = False) -> list[Token]:

@@ -14,7 +14,7 @@ from retrieval.patterns import read
 from retrieval.sections.quoting import visible
 from retrieval.tables.kinds import ToolKind
 from writer.analysis.commands import with_lines
-from writer.analysis.statements import command_in
+from writer.analysis.statements import statement_of
 from writer.findings.aspects import MOST_LINES, Aspect, Lines, anything_else, changing, place_of_all, reading, searching
 from writer.findings.paths import tidy
 from writer.findings.queries import QueryKey, exact_key, question_key
@@ -81,7 +81,7 @@ def aspects_of(tool: str, arguments: object, kinds: Mapping[str, str]) -> list[A
     """
     arguments = with_lines(arguments)
     kind = _kind_of(tool, kinds)
-    line = command_in(arguments) if kind in {None, "shell"} else None
+    line = statement_of(arguments, "shell") if kind in {None, "shell"} else None
     if kind == "shell":
         line = arguments if isinstance(arguments, str) else line or _first_text(_named(arguments), _SCRIPTS) or None
     if line is not None:
