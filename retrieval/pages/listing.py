@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, FromClause, Select, Table, Uuid, and_, case, cast, func, select, union_all
@@ -38,36 +39,39 @@ _SHOWN = {
 """Columns that are shown, by table; sealed payloads, search vectors, keyed hashes and MACs are not among them."""
 
 
-def _referred_to() -> ColumnElement[list[UUID]]:
-    """Returns the column ``reference_case_ids``: cases that the run reported as used, or else those of its slate."""
-    slot = decision_slots.c
-    slate = (
-        select(func.array_agg(aggregate_order_by(slot.case_id, slot.place)))
-        .where(slot.user_sub == cases.c.user_sub, slot.decision_id == cases.c.retrieval_id)
-        .scalar_subquery()
-    )
-    return func.coalesce(cases.c.used_case_ids, slate, cast(array([]), ARRAY(Uuid))).label("reference_case_ids")
+_SLATE = (
+    select(func.array_agg(aggregate_order_by(decision_slots.c.case_id, decision_slots.c.place)))
+    .where(decision_slots.c.user_sub == cases.c.user_sub, decision_slots.c.decision_id == cases.c.retrieval_id)
+    .scalar_subquery()
+)
+_LESSON = (
+    select(reflections.c.status)
+    .where(reflections.c.user_sub == cases.c.user_sub, reflections.c.id == cases.c.id, reflections.c.is_new)
+    .scalar_subquery()
+)
+_OF_CASE = (
+    func.coalesce(cases.c.used_case_ids, _SLATE, cast(array([]), ARRAY(Uuid))).label("reference_case_ids"),
+    case((cases.c.status.in_(["pending", "dead"]), cases.c.status), else_=func.coalesce(_LESSON, "ready")).label(
+        "lessons"
+    ),
+)
+"""Further columns of a case.
 
-
-def _named_session(table: Table) -> ColumnElement[str]:
-    """Returns the column ``session_id``: the name of the session of a run, or of a fact; NULL if it has none."""
-    mine = sessions.c.user_sub == table.c.user_sub, sessions.c.id == table.c.session_id
-    return select(sessions.c.name).where(*mine).scalar_subquery().label("session_id")
-
-
-def _lessons() -> ColumnElement[str]:
-    """Returns the column ``lessons``: whether the worker learned from the run, "ready", or still will, or gave up."""
-    mine = reflections.c.user_sub == cases.c.user_sub, reflections.c.id == cases.c.id, reflections.c.is_new
-    waits = select(reflections.c.status).where(*mine).scalar_subquery()
-    unfinished = cases.c.status.in_(["pending", "dead"])
-    return case((unfinished, cases.c.status), else_=func.coalesce(waits, "ready")).label("lessons")
+``reference_case_ids``: cases that the run reported as used, or else those of its slate; ``lessons``: whether the worker
+learned from the run, "ready", or still will, or gave up.
+"""
 
 
 def shown(table: Table) -> Rows:
-    """Returns the statement for the rows of a table as they are shown."""
-    named = [_named_session(table)] if "session_id" in table.c else []
-    of_case = [_referred_to(), _lessons()] if table is cases else []
-    return select(*columns_of(table, _SHOWN[table]), *named, *of_case)
+    """Returns the statement for the rows of a table as they are shown.
+
+    A run or a fact has the name of its session as ``session_id``; NULL if it has none.
+    """
+    columns: list[ColumnElement[Any]] = [*columns_of(table, _SHOWN[table])]
+    if "session_id" in table.c:
+        named = sessions.c.user_sub == table.c.user_sub, sessions.c.id == table.c.session_id
+        columns.append(select(sessions.c.name).where(*named).scalar_subquery().label("session_id"))
+    return select(*columns, *(_OF_CASE if table is cases else ()))
 
 
 def one_of(table: Table, user_sub: str, row_id: UUID) -> Rows:

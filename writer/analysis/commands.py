@@ -198,19 +198,13 @@ def _commands_of(plain: SimpleCommand, depth: int) -> list[Command]:
     program, rest = _run_by_interpreter(program, rest, words[0])
     if program == "docker-compose":
         program, rest = "docker", ["compose", *rest]
-    if program in SUBCOMMANDS:
-        rest = _without_globals(program, rest)
+    if program in SUBCOMMANDS:  # before its subcommand may be flags with a value, such as a folder
+        at = 1 if rest and (program, rest[0]) in NESTED else 0
+        while rest[at : at + 1] and rest[at] in _WORDS["global"]:
+            rest = rest[:at] + rest[at + 2 :]
     sub, operands = _subcommand(program, [bare(word) for word in rest if not word.startswith("-")])
     operands += [plain.document] if plain.document else []
     return [Command(program, sub, tuple(operands), plain.piped, tuple(rest))]
-
-
-def _without_globals(program: str, words: list[str]) -> list[str]:
-    """Returns the words of a command without the flags and their values before its subcommand, such as a folder."""
-    at = 1 if words and (program, words[0]) in NESTED else 0
-    while words[at : at + 1] and words[at] in _WORDS["global"]:
-        words = words[:at] + words[at + 2 :]
-    return words
 
 
 def _run_by_interpreter(program: str, rest: list[str], as_written: str) -> tuple[str, list[str]]:

@@ -43,22 +43,17 @@ def edit_of(call: Call, calls: Sequence[Call]) -> Edit | None:
     edits = call.arguments.get("edits")
     some = edits[:MOST_EDITS] if isinstance(edits, list) else [call.arguments]
     pairs = [pair for each in some if isinstance(each, Mapping) and (pair := _pair(each))]
-    if pairs:
-        return _name(call.arguments), "\n".join(pair[0] for pair in pairs), "\n".join(pair[1] for pair in pairs)
     texts = {key: text for key, text in islice(call.arguments.items(), MOST_ARGUMENTS) if isinstance(text, str)}
+    if pairs:
+        endings = {match[1].casefold() for text in texts.values() if (match := _FILE.fullmatch(text))}
+        name = "code" if endings and not _PROSE & endings else "new_text"
+        return name, "\n".join(pair[0] for pair in pairs), "\n".join(pair[1] for pair in pairs)
     for text in texts.values():
         if blocks := _BLOCK.findall(text[:SOURCE_CHARS]):
             return "patch", "\n".join(block[0] for block in blocks), "\n".join(block[1] for block in blocks)
         if PATCH.search(text):
             return "patch", "\n".join(_REMOVED.findall(text)), "\n".join(ADDED.findall(text))
     return _overwritten(call, texts, calls)
-
-
-def _name(arguments: Mapping[object, object]) -> str:
-    """Returns "code" if an edit's file has the ending of source text, else "new_text"."""
-    files = (text for text in islice(arguments.values(), MOST_ARGUMENTS) if isinstance(text, str))
-    endings = [match[1].casefold() for text in files if (match := _FILE.fullmatch(text))]
-    return "code" if endings and not _PROSE & set(endings) else "new_text"
 
 
 def _pair(arguments: Mapping[object, object]) -> tuple[str, str] | None:

@@ -68,18 +68,10 @@ def _may_be_source(name: str, text: str) -> bool:
     free = placeholder_of(name) not in {None, "<text>"} and last_word(name) not in _WORDS["code"]
     if free or last_word(name) in _WORDS["prose"]:
         return False
-    words = _FORMS["word"].findall("\n".join(_code(text[:READ_CHARS])))
+    lines = (_FORMS["piece"].finditer(line[:LINE_CHARS]) for line in text[:READ_CHARS].splitlines())
+    code = ("".join(part[0] for part in line if part.lastgroup not in {"comment", "string"}) for line in lines)
+    words = _FORMS["word"].findall("\n".join(code))
     return sum(word.casefold() in _WORDS["said"] for word in words) <= MOST_SAID * len(words)
-
-
-def _code(text: str) -> Iterator[str]:
-    """Yields the lines of a text without comments and strings."""
-    for line in text.splitlines():
-        yield "".join(
-            part[0]
-            for part in _FORMS["piece"].finditer(line[:LINE_CHARS])
-            if part.lastgroup not in {"comment", "string"}
-        )
 
 
 def source_difference(name: str, before: str, after: str) -> str | None:

@@ -184,7 +184,11 @@ def statement_difference(before: str, after: str, language: Language) -> str:
             changes.append(f"{kind} {pair[1]} in place of {pair[0]}")
         else:
             changes += change_between(*(piece and f"`{piece}`" for piece in pair))
-    return ", ".join(dict.fromkeys(changes[:MOST_PIECES])) or _hidden_change(old, new)
+    if said := ", ".join(dict.fromkeys(changes[:MOST_PIECES])):
+        return said
+    pairs = zip(old, new, strict=False)  # of the same form
+    kinds = dict.fromkeys(was.shown for was, now in pairs if was.text != now.text and was.shown.startswith("<"))
+    return f"another {' and '.join(kinds)} was right" if kinds else "written otherwise"
 
 
 def statement_told(text: str, language: Language) -> str:
@@ -192,13 +196,6 @@ def statement_told(text: str, language: Language) -> str:
     if language == "shell":
         return " ".join(token.shown for token in tokens(text, language, concrete=True))
     return " ".join(_sql_words(tokens(text, language)))
-
-
-def _hidden_change(before: Sequence[Token], after: Sequence[Token]) -> str:
-    """Describes which kinds of words differ in two statements of the same form."""
-    pairs = zip(before, after, strict=False)
-    kinds = dict.fromkeys(old.shown for old, new in pairs if old.text != new.text and old.shown.startswith("<"))
-    return f"another {' and '.join(kinds)} was right" if kinds else "written otherwise"
 
 
 def changed_ranges(one: Sequence[Hashable], other: Sequence[Hashable]) -> list[tuple[int, int, int, int]]:

@@ -38,10 +38,6 @@ def _is_random(data: bytes, start: int, end: int) -> bool:
     )
 
 
-def _is_credential(data: bytes, start: int, end: int) -> bool:
-    return _is_random(data, start, end) or (is_real(data, start, end) and _is_mixed(data[start:end]))
-
-
 def _is_mixed(value: bytes) -> bool:
     return not (value.islower() or value.isupper() or value.istitle())
 
@@ -128,7 +124,9 @@ def _has_form(name: str) -> Check:
 
 
 CHECKS: dict[str, Check] = {
-    "authorization": _is_credential,
+    "authorization": lambda data, start, end: (
+        _is_random(data, start, end) or (is_real(data, start, end) and _is_mixed(data[start:end]))
+    ),
     "iban": lambda data, start, end: any(map(iban.is_valid, _readings(data, start, end))),
     "openai-key": _is_random,
     "password": _is_password,

@@ -139,7 +139,7 @@ async def shared_knowledge_page(request: Request, looking: Looking, cursor: Curs
 
 
 REMOVE = {"cases": (remove_case, "bank"), "facts": (remove_fact, "facts"), "knowledge": (remove_knowledge, "knowledge")}
-"""For each kind of row what deletes it, and the page to go back to."""
+"""The function that deletes a row, and the page to go back to, by kind of row."""
 
 
 @router.post("/{kind}/{row_id}/delete")

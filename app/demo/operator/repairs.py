@@ -23,12 +23,6 @@ class Repair:
     edit: Edit
 
 
-def _repair(told: Mapping[str, Any]) -> Repair:
-    key = told["key"]
-    edit = getattr(rows, key, None) or getattr(shape, key, None) or partial(_edit, told)
-    return Repair(key, told["title"], edit)
-
-
 def _edit(told: Mapping[str, Any], script: RepairScript, _: Catalog) -> RepairScript | None:
     if "first" in told:
         match = re.search(told["on"], script.main)
@@ -39,7 +33,11 @@ def _edit(told: Mapping[str, Any], script: RepairScript, _: Catalog) -> RepairSc
     return script.rewrite(main)
 
 
-REPAIRS = tuple(map(_repair, read("app.demo.operator", "repairs.toml")["repairs"]))
+REPAIRS = tuple(
+    Repair(key, told["title"], getattr(rows, key, None) or getattr(shape, key, None) or partial(_edit, told))
+    for told in read("app.demo.operator", "repairs.toml")["repairs"]
+    for key in [told["key"]]
+)
 
 
 def shuffled(seed: str) -> list[Repair]:
