@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from uuid import UUID
 
 from retrieval.tables.kinds import RewardSource
+from writer.audit import Change
 from writer.errors import SourceNotAllowed
 
 OF_SERVICES: frozenset[str] = frozenset({"judge", "metric"})
@@ -24,6 +26,10 @@ class Author:
     actor: str
     authorised_at: datetime
     is_service: bool = False
+
+    def change(self, agent_key: str | None, action: str, subject_id: UUID | None = None, **payload: object) -> Change:
+        """Returns a change that the author made of an agent's data, or (None) of all of the user's, for the audit."""
+        return Change((self.user_sub, agent_key), self.actor, action, subject_id, payload)
 
     def claim(self, source: RewardSource | None) -> None:
         """Checks that the author may give rewards of this source; called before a reward is stored.

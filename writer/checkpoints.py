@@ -11,7 +11,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from retrieval.database.database import Database
 from retrieval.pages.checkpoints import plain_bytes
 from retrieval.tables.runs import checkpoints
-from writer.audit import Change, note
+from writer.audit import note
 from writer.author import Author
 from writer.privacy.keys import Keyring
 from writer.privacy.names import nameable
@@ -115,7 +115,7 @@ async def delete_thread(database: Database, keyring: Keyring, agent_key: str, th
         thread = hashes(words, thread_id, None)["thread"]
         gone = (await connection.execute(delete(checkpoints).where(*mine, checkpoints.c.thread == thread))).rowcount
         if gone:
-            await note(connection, Change.of((author.user_sub, agent_key), author.actor, "delete_thread", parts=gone))
+            await note(connection, author.change(agent_key, "delete_thread", parts=gone))
 
 
 def hashes(words: Words, thread_id: str | None, namespace: str | None) -> dict[str, bytes]:

@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from retrieval.errors import NotFound
 from retrieval.pages.memories import holds
 from retrieval.tables.memories import facts
-from writer.audit import Change, note
+from writer.audit import note
 from writer.author import Author
 from writer.privacy.contexts import forget_contexts
 from writer.profiles import lock_profile, lock_profile_of
@@ -26,7 +26,7 @@ async def close_fact(connection: AsyncConnection, author: Author, agent_key: str
     ended = update(facts).where(*mine, *holds()).values(valid_to=func.now(), superseded_by=None)
     if (await connection.execute(ended.returning(facts.c.id))).one_or_none() is None:
         raise NotFound("no such fact holds")
-    await note(connection, Change.of((author.user_sub, agent_key), author.actor, "close_fact", fact_id))
+    await note(connection, author.change(agent_key, "close_fact", fact_id))
 
 
 async def delete_fact(connection: AsyncConnection, author: Author, fact_id: UUID) -> None:
@@ -63,8 +63,7 @@ async def delete_facts(connection: AsyncConnection, author: Author, *which: Colu
         held = update(facts).where(mine, facts.c.id == bindparam("fact_id"))
         await connection.execute(held.values(valid_to=bindparam("end"), superseded_by=bindparam("by")), reopened)
     await connection.execute(delete(facts).where(mine, facts.c.id == those))
-    owner_of = {fact_id: (author.user_sub, row.agent_key) for fact_id, row in gone.items()}
-    await note(connection, *(Change.of(owner, author.actor, "delete_fact", each) for each, owner in owner_of.items()))
+    await note(connection, *(author.change(row.agent_key, "delete_fact", row.id) for row in gone.values()))
     for agent_key, first in {row.agent_key: row.id for row in reversed(gone.values())}.items():
         await forget_contexts(connection, author.user_sub, agent_key, since=first)
     return list(gone)

@@ -8,7 +8,7 @@ from sqlalchemy import delete, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.tables.runs import findings, runs
-from writer.audit import Change, note
+from writer.audit import note
 from writer.author import Author
 from writer.findings.aspects import MOST_LINES, Aspect
 from writer.findings.extract import Finding
@@ -68,8 +68,7 @@ async def clear_findings(connection: AsyncConnection, author: Author, run_id: UU
     """Deletes all findings of a run, but not its steps, and notes the deletion in the audit."""
     mine = findings.c.user_sub == author.user_sub, findings.c.run_id == run_id
     count = (await connection.execute(delete(findings).where(*mine))).rowcount
-    owner = author.user_sub, agent_key
-    await note(connection, Change.of(owner, author.actor, "clear_findings", run_id, findings=count))
+    await note(connection, author.change(agent_key, "clear_findings", run_id, findings=count))
 
 
 async def forget_findings_of_cases(connection: AsyncConnection, user_sub: str, case_ids: Sequence[UUID]) -> None:

@@ -104,7 +104,7 @@ async def delete_knowledge(
     if of_agent is None:
         raise NotFound("no such knowledge")
     await forget_contexts(connection, author.user_sub, of_agent, since=entry_id)
-    await note(connection, Change.of((author.user_sub, of_agent), author.actor, "delete_knowledge", entry_id))
+    await note(connection, author.change(of_agent, "delete_knowledge", entry_id))
 
 
 def same_entries(user_sub: str, agent_key: str, said: Sequence[bytes]) -> Rows:

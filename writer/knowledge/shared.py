@@ -19,7 +19,7 @@ from retrieval.pages.memories import text_of
 from retrieval.ports import Embedder, embed_accepted
 from retrieval.tables.memories import shared_knowledge, shared_memories
 from retrieval.text import with_parts
-from writer.audit import Change, note
+from writer.audit import note
 from writer.author import Author
 from writer.errors import KnowledgeExists, NotTheOwner
 from writer.knowledge.entry import KnowledgeWritten
@@ -168,6 +168,5 @@ async def _note(
     connection: AsyncConnection, agent_key: str, operator: Author, done: Sequence[tuple[str, UUID]]
 ) -> None:
     """Adds the changes to the operator's audit, in the role of the service, which alone may write audits."""
-    owner = operator.user_sub, agent_key
     await connection.execute(_AS_SERVICE)
-    await note(connection, *(Change.of(owner, operator.actor, action, id_) for action, id_ in done))
+    await note(connection, *(operator.change(agent_key, action, id_) for action, id_ in done))

@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from retrieval.errors import NotFound
 from retrieval.tables.kinds import ReviewVerdict
 from retrieval.tables.procedures import procedure_reviews, procedures
-from writer.audit import Change, note
+from writer.audit import note
 from writer.author import Author
 from writer.privacy.redact import without_secrets
 from writer.procedures.versions import locked_versions, version_update
@@ -49,8 +49,8 @@ async def pin(connection: AsyncConnection, author: Author, procedure_id: UUID, v
         await connection.execute(others.values(pinned=False))
     values = {"pinned": True, "status": "active"} if pinned else {"pinned": False}
     await connection.execute(version_update(author.user_sub, procedure_id, version).values(values))
-    action, owner = "pin_procedure" if pinned else "unpin_procedure", (author.user_sub, row.agent_key)
-    await note(connection, Change.of(owner, author.actor, action, procedure_id, version=version))
+    action = "pin_procedure" if pinned else "unpin_procedure"
+    await note(connection, author.change(row.agent_key, action, procedure_id, version=version))
 
 
 async def retire(connection: AsyncConnection, author: Author, procedure_id: UUID) -> int:
@@ -65,8 +65,7 @@ async def retire(connection: AsyncConnection, author: Author, procedure_id: UUID
         raise NotFound("no such procedure, or no version of it is active")
     gone = version_update(author.user_sub, procedure_id, row.version)
     await connection.execute(gone.values(status="retired", pinned=False))
-    owner = author.user_sub, row.agent_key
-    await note(connection, Change.of(owner, author.actor, "retire_procedure", procedure_id, version=row.version))
+    await note(connection, author.change(row.agent_key, "retire_procedure", procedure_id, version=row.version))
     return int(row.version)
 
 
@@ -89,8 +88,7 @@ async def review(connection: AsyncConnection, author: Author, procedure_id: UUID
     newer = {name: stored.excluded[name] for name in (*values, "created_at")}
     newest = stored.on_conflict_do_update(index_elements=list(key), set_=newer)
     await connection.execute(newest)
-    owner = author.user_sub, row.agent_key
     details = {"version": row.version, "verdict": opinion.verdict}
-    await note(connection, Change.of(owner, author.actor, "review_procedure", procedure_id, **details))
+    await note(connection, author.change(row.agent_key, "review_procedure", procedure_id, **details))
     REVIEWS.labels(opinion.verdict).inc()
     return int(row.version)

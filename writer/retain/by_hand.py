@@ -10,7 +10,7 @@ from sqlalchemy import func, select
 
 from retrieval.database.database import Database
 from retrieval.tables.runs import findings, run_steps
-from writer.audit import Change, note
+from writer.audit import note
 from writer.author import Author
 from writer.findings.aspects import by_hand, reading
 from writer.findings.calls import LISTS_FOLDERS, aspects_of
@@ -101,8 +101,7 @@ async def write_findings(
                 raise PayloadTooLarge(f"step {step} would have more than {MOST_OF_STEP:,} findings: name a later step")
             by_step.append((step, parts[step], [_finding(each, run.tool_kinds)]))
         await add_findings(connection, words, run.agent_key, run_id, by_step)
-        owner = author.user_sub, new.agent_key
-        await note(connection, Change.of(owner, author.actor, "write_findings", run_id, findings=len(new.findings)))
+        await note(connection, author.change(new.agent_key, "write_findings", run_id, findings=len(new.findings)))
     return new.redactions
 
 

@@ -17,7 +17,7 @@ from retrieval.database.fast_path import FastConnection
 from retrieval.pages.listing import steps_of_run
 from retrieval.tables.kinds import RunStatus
 from retrieval.tables.runs import run_steps, runs
-from writer.audit import Change, note
+from writer.audit import note
 from writer.author import Author
 from writer.errors import IdempotencyConflict, RunEnded, UnknownReference
 from writer.findings.extract import Finding, extract
@@ -159,8 +159,7 @@ async def append_steps(
             await add_findings(connection, words, run.agent_key, run.id, findings)
             numbers = [step.number for step in fresh]
             action = "begin_run" if begins else "append_steps"
-            owner = author.user_sub, new.agent_key
-            await note(connection, Change.of(owner, author.actor, action, run_id, steps=numbers))
+            await note(connection, author.change(new.agent_key, action, run_id, steps=numbers))
     return AppendedSteps("under_way" if fresh else run.status, step_count, new.redactions)
 
 

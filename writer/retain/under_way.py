@@ -19,7 +19,7 @@ from retrieval.tables.decisions import decisions
 from retrieval.tables.kinds import RunStatus
 from retrieval.tables.profiles import profiles
 from retrieval.tables.runs import run_steps, runs
-from writer.audit import Change, note
+from writer.audit import note
 from writer.author import Author
 from writer.privacy.words import Words
 from writer.references import clear_references
@@ -74,8 +74,7 @@ async def take_back(connection: AsyncConnection, author: Author, run: UnderWay) 
         return
     await clear_references(cases, connection, author.user_sub, [run.case_id])
     await connection.execute(delete(cases).where(cases.c.user_sub == author.user_sub, cases.c.id == run.case_id))
-    owner = author.user_sub, run.agent_key
-    await note(connection, Change.of(owner, author.actor, "delete_case", run.case_id, why="its run goes on"))
+    await note(connection, author.change(run.agent_key, "delete_case", run.case_id, why="its run goes on"))
 
 
 async def end(connection: AsyncConnection, author: Author, run: UnderWay, case_id: UUID, status: RunStatus) -> None:
@@ -89,6 +88,5 @@ async def end(connection: AsyncConnection, author: Author, run: UnderWay, case_i
     if status == "retained":
         steps = run_steps.c.user_sub == author.user_sub, run_steps.c.run_id == run.id
         await connection.execute(delete(run_steps).where(*steps))
-    owner = author.user_sub, run.agent_key
-    await note(connection, Change.of(owner, author.actor, "end_run", run.id, status=status, case_id=str(case_id)))
+    await note(connection, author.change(run.agent_key, "end_run", run.id, status=status, case_id=str(case_id)))
     ENDED.labels(status).inc()

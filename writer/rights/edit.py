@@ -18,7 +18,7 @@ from retrieval.tables.memories import facts
 from retrieval.tables.profiles import profiles
 from retrieval.tables.runs import run_steps, runs
 from writer.analysis.calls import calls_in
-from writer.audit import Change, note
+from writer.audit import note
 from writer.author import Author
 from writer.facts.remove import delete_facts
 from writer.findings.record import forget_findings_of_cases
@@ -58,8 +58,7 @@ async def set_tags(
     agent_key = await connection.scalar(changed)
     if agent_key is None:
         raise NotFound("no such case")
-    change = Change.of((author.user_sub, agent_key), author.actor, "update_case", case_id, tags=len(tags))
-    await note(connection, change)
+    await note(connection, author.change(agent_key, "update_case", case_id, tags=len(tags)))
 
 
 async def delete_case(connection: AsyncConnection, keyring: Keyring, author: Author, case_id: UUID) -> None:
@@ -84,8 +83,7 @@ async def delete_case(connection: AsyncConnection, keyring: Keyring, author: Aut
         mine = cases.c.user_sub == author.user_sub, cases.c.id.in_(ids)
         await clear_references(cases, connection, author.user_sub, ids)
         await connection.execute(delete(cases).where(*mine))
-        owner = author.user_sub, some[0]["agent_key"]
-        await note(connection, *(Change.of(owner, author.actor, "delete_case", each) for each in ids))
+        await note(connection, *(author.change(some[0]["agent_key"], "delete_case", each) for each in ids))
     await forget_contexts(connection, author.user_sub, rows[0]["agent_key"], since=rows[0]["id"])
 
 
@@ -104,7 +102,7 @@ async def delete_decision(connection: AsyncConnection, author: Author, decision_
     agent_key = await connection.scalar(delete(decisions).where(*mine).returning(decisions.c.agent_key))
     if agent_key is None:
         raise NotFound("no such decision")
-    await note(connection, Change.of((author.user_sub, agent_key), author.actor, "delete_decision", decision_id))
+    await note(connection, author.change(agent_key, "delete_decision", decision_id))
 
 
 async def delete_run(connection: AsyncConnection, author: Author, run_id: UUID) -> None:
@@ -114,7 +112,7 @@ async def delete_run(connection: AsyncConnection, author: Author, run_id: UUID) 
     agent_key = await connection.scalar(delete(runs).where(*mine).returning(runs.c.agent_key))
     if agent_key is None:
         raise NotFound("no such run")
-    await note(connection, Change.of((author.user_sub, agent_key), author.actor, "delete_run", run_id))
+    await note(connection, author.change(agent_key, "delete_run", run_id))
 
 
 async def set_profile(
@@ -128,7 +126,7 @@ async def set_profile(
     else:
         fresh = fresh.on_conflict_do_nothing()
     await connection.execute(fresh)
-    await note(connection, Change.of((author.user_sub, agent_key), author.actor, "update_profile", None, **settings))
+    await note(connection, author.change(agent_key, "update_profile", None, **settings))
 
 
 def case_and_repeats(user_sub: str, case_id: UUID) -> Select[*tuple[Any, ...]]:

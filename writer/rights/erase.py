@@ -22,7 +22,7 @@ from retrieval.tables.decisions import decisions, rewards
 from retrieval.tables.keys import token_revocations, user_keys
 from retrieval.tables.metadata import USER_TABLES
 from retrieval.tables.procedures import procedure_reviews
-from writer.audit import Change, note
+from writer.audit import note
 from writer.author import Author
 from writer.errors import ErasureNotConfirmed
 
@@ -200,10 +200,7 @@ async def begin_again(database: Database, author: Author, erased_at: datetime) -
         async with database.as_worker({author.user_sub: erased_at + timedelta(microseconds=1)}) as connection:
             since = (await connection.execute(admit(author))).scalar_one()
     async with database.as_user(author.user_sub, since) as connection:
-        await note(
-            connection,
-            Change.of((author.user_sub, None), author.actor, "begin_again", erased_at=erased_at.isoformat()),
-        )
+        await note(connection, author.change(None, "begin_again", erased_at=erased_at.isoformat()))
     return since
 
 

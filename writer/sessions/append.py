@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.database import Database
 from retrieval.tables.sessions import sessions, turns
-from writer.audit import Change, note
+from writer.audit import note
 from writer.author import Author
 from writer.errors import IdempotencyConflict, TurnsOutOfOrder, UnknownReference
 from writer.memories import remember_turns
@@ -90,8 +90,7 @@ async def append_turns(  # noqa: PLR0913, PLR0917 - retain's own parameters, and
             first, size = session.turn_count + 1, len(new.turns)
             await _add(connection, words, session, new, call)
             action = "begin_session" if first == 1 else "append_turns"
-            owner = author.user_sub, new.agent_key
-            await note(connection, Change.of(owner, author.actor, action, session.id, first=first, turns=size))
+            await note(connection, author.change(new.agent_key, action, session.id, first=first, turns=size))
     return AppendedTurns(
         first, first + size - 1, max(session.turn_count, first + size - 1), new.redactions, new.warnings
     )

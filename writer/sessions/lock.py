@@ -14,7 +14,7 @@ from retrieval.errors import NotFound
 from retrieval.tables.failures import advice
 from retrieval.tables.memories import facts
 from retrieval.tables.sessions import sessions, turns
-from writer.audit import Change, note
+from writer.audit import note
 from writer.author import Author
 from writer.facts.remove import delete_facts
 from writer.privacy.contexts import forget_advice, forget_contexts
@@ -91,4 +91,4 @@ async def delete_session(connection: AsyncConnection, author: Author, name: str)
         delete(sessions).where(sessions.c.user_sub == author.user_sub, sessions.c.id == session.id)
     )
     await forget_contexts(connection, author.user_sub, session.agent_key, since=session.id)
-    await note(connection, Change.of((author.user_sub, session.agent_key), author.actor, "delete_session", session.id))
+    await note(connection, author.change(session.agent_key, "delete_session", session.id))
