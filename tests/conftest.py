@@ -1,5 +1,6 @@
 """One embedded Postgres for the whole run; a fresh migrated database for each module that asks."""
 
+import asyncio
 import gc
 import logging
 import os
@@ -12,6 +13,7 @@ import asyncpg
 import hypothesis
 import pytest
 import structlog
+import uvloop
 from sqlalchemy.engine import make_url
 
 from app.postgres import EmbeddedPostgres, release, start
@@ -60,6 +62,8 @@ def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
     """Adds a worker to one for each processor: a worker waits a quarter of its time, for pauses and other processes."""
     return 1 + (yield)
 
+
+asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())  # the loop of the service and its commands
 
 gc.disable()  # while all is imported and collected, which stays
 
