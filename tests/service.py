@@ -1,7 +1,7 @@
 """The whole service on a database of its own, called in process; a client for each user that a test makes up."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -53,6 +53,22 @@ class Service:
         client = httpx.AsyncClient(transport=transport, base_url="http://casebank", headers=headers)
         return await self.stack.enter_async_context(client)
 
+    async def until(self, done: Callable[[], Awaitable[bool]]) -> None:
+        """Waits until it is done, before the test gives up: asks after each look of the worker at its queues.
+
+        What costs a question is the database. Another process may do the work, so it also asks four times a second.
+        """
+        worker = self.runtime.worker
+        async with asyncio.timeout(SETTLES_WITHIN_S):
+            while True:
+                looked_at = worker.looked_at
+                if await done():
+                    return
+                for _ in range(25):
+                    if worker.looked_at != looked_at:
+                        break
+                    await asyncio.sleep(0.01)
+
     async def user(self, name: str = "") -> "User":
         name = name or f"user-{uuid4()}"
         return User(name, self, await self.http(self.token(name)))
@@ -100,14 +116,16 @@ class User:
         assert answer.status_code == 200, answer.text
         return answer.json()["cases"]
 
-    async def settle(self) -> None:
-        """Waits until the worker has finished the user's cases and their lessons, before the test gives up."""
+    async def settle(self, *queues: str) -> None:
+        """Waits until the worker has finished the user's rows of the queues: cases and their lessons by default."""
+        pending = "SELECT 1 FROM {} WHERE user_sub = :user_sub AND status = 'pending'"
+        waiting = " UNION ALL ".join(map(pending.format, queues or ("cases", "reflections")))
+
+        async def done() -> bool:
+            return not await self.rows(waiting)
+
         self.service.runtime.worker.wake()  # for what the test queued by itself
-        async with asyncio.timeout(SETTLES_WITHIN_S):
-            pending = "WHERE user_sub = :user_sub AND status = 'pending'"
-            waiting = f"SELECT 1 FROM cases {pending} UNION ALL SELECT 1 FROM reflections {pending}"  # noqa: S608
-            while await self.rows(waiting):  # noqa: ASYNC110 - the worker tells nobody
-                await asyncio.sleep(0.01)
+        await self.service.until(done)
 
     async def queries(self) -> list[tuple[str, str | None]]:
         """What was asked and what was searched for in its place, opened, as the log of decisions has it."""

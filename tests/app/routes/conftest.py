@@ -1,13 +1,12 @@
 """Runs to retain, what is read of the answers, and a service that explores."""
 
-import asyncio
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tests.service import SETTLES_WITHIN_S, Service, User
+from tests.service import Service, User
 
 STEPS = ["open the valve", "wait", "close the valve"]
 TASKS = [
@@ -57,18 +56,11 @@ def lots(service: Service) -> Iterator[None]:
     service.app.state.runtime = runtime
 
 
-async def embedded(user: User) -> None:
-    """Waits until the worker has read the sessions and made the vectors."""
-    async with asyncio.timeout(SETTLES_WITHIN_S):
-        for table in ("sessions", "memories"):
-            waiting = f"SELECT 1 FROM {table} WHERE user_sub = :user_sub AND status = 'pending'"  # noqa: S608 - ours
-            while await user.rows(waiting):  # noqa: ASYNC110 - the worker tells nobody
-                await asyncio.sleep(0.01)
-
-
 async def replayed(user: User) -> None:
     """Waits until the worker has replayed all cases."""
-    async with asyncio.timeout(SETTLES_WITHIN_S):
-        runs, cases = "SELECT runs FROM replays WHERE user_sub = :user_sub", len(await user.cases())
-        while [row.runs for row in await user.rows(runs)] != [cases]:  # noqa: ASYNC110 - the worker tells nobody
-            await asyncio.sleep(0.01)
+    cases = len(await user.cases())
+
+    async def done() -> bool:
+        return [row.runs for row in await user.rows("SELECT runs FROM replays WHERE user_sub = :user_sub")] == [cases]
+
+    await user.service.until(done)

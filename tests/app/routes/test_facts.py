@@ -1,6 +1,5 @@
 """What a user tells of themselves becomes facts by itself, with when they held; none is lost, each can be deleted."""
 
-import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
@@ -10,7 +9,7 @@ import pytest
 
 from retrieval.sealed import UNREADABLE
 from retrieval.tokens import count_tokens
-from tests.service import AGENT, SETTLES_WITHIN_S, Service, User
+from tests.service import AGENT, Service, User
 from writer.rights.erase import erase
 from writer.rights.export import export
 from writer.upkeep.prune import prune_all
@@ -28,10 +27,7 @@ async def say(user: User, name: str, *said: str, role: str = "user", **more: Any
     body = {"agent": AGENT, "turns": [{"role": role, "content": text, **more} for text in said]}
     answer = await user.http.post(f"/v1/sessions/{name}/turns", json=body)
     assert answer.status_code == 200, answer.text
-    async with asyncio.timeout(SETTLES_WITHIN_S):
-        waiting = "SELECT 1 FROM sessions WHERE user_sub = :user_sub AND status = 'pending'"
-        while await user.rows(waiting):  # noqa: ASYNC110 - the worker tells nobody
-            await asyncio.sleep(0.01)
+    await user.settle("sessions")
 
 
 async def facts(user: User, **query: Any) -> list[dict[str, Any]]:

@@ -1,6 +1,5 @@
 """Knowledge of a domain is kept by category and type, found beside turns and facts, and is its user's alone."""
 
-import asyncio
 from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
@@ -9,7 +8,7 @@ import httpx
 from sqlalchemy import update
 
 from retrieval.tables.memories import memories
-from tests.service import AGENT, SETTLES_WITHIN_S, Service, User
+from tests.service import AGENT, Service, User
 from writer.rights.erase import erase
 from writer.rights.export import export
 
@@ -33,13 +32,6 @@ async def recalled(user: User, query: str, **more: Any) -> list[dict[str, Any]]:
     answer = await user.http.post("/v1/recall", json={"agent": AGENT, "query": query, **more})
     assert answer.status_code == 200, answer.text
     return answer.json()["memories"]
-
-
-async def embedded(user: User) -> None:
-    """Waits until the worker has made the vectors."""
-    async with asyncio.timeout(SETTLES_WITHIN_S):
-        while await user.rows("SELECT 1 FROM memories WHERE user_sub = :user_sub AND status = 'pending'"):  # noqa: ASYNC110 - the worker tells nobody
-            await asyncio.sleep(0.01)
 
 
 def slug(answer: httpx.Response) -> tuple[int, str]:
@@ -71,7 +63,7 @@ async def test_an_entry_is_found_by_its_words_at_once_and_by_its_meaning_then_wi
     assert (told["kind"], told["text"]) == ("knowledge", f"Savings\n{RATES}")
     source = {name: value for name, value in told["source"].items() if value is not None}
     assert source == {"knowledge_id": entry["knowledge_id"], "category": "banking", "type": "rule", "shared": False}
-    await embedded(alice)
+    await alice.settle("memories")
     (told,) = await recalled(alice, "overnight rate", kinds=["knowledge"])
     assert told["similarity"] is not None
     assert await recalled(alice, "overnight rate", kinds=["fact", "turn"]) == []
@@ -105,7 +97,7 @@ async def test_the_same_entry_again_is_updated_and_not_doubled(alice: User):
 
 async def test_what_is_written_again_unchanged_leaves_no_trace_in_queue_or_audit(alice: User):
     await written(alice)
-    await embedded(alice)
+    await alice.settle("memories")
     before = len((await alice.http.get("/v1/audit")).json()["entries"])
     await written(alice)
     assert await alice.rows("SELECT 1 FROM memories WHERE user_sub = :user_sub AND status = 'pending'") == []
@@ -181,11 +173,11 @@ async def test_its_words_are_sealed_exported_open_and_gone_after_a_purge(alice: 
 
 async def test_a_vector_of_another_model_is_made_anew(alice: User, service: Service):
     await written(alice)
-    await embedded(alice)
+    await alice.settle("memories")
     mine = update(memories).where(memories.c.user_sub == alice.name)
     async with service.runtime.database.as_user(alice.name, datetime.now(UTC)) as connection:
         await connection.execute(mine.values(model="another", status="pending"))
     service.runtime.worker.wake()
-    await embedded(alice)
+    await alice.settle("memories")
     (row,) = await alice.rows("SELECT model FROM memories WHERE user_sub = :user_sub")
     assert row.model == service.runtime.embedder.model

@@ -22,7 +22,7 @@ async def session(alice: User) -> tuple[str, dict[str, object]]:
 
 async def recalled_turn(alice: User) -> tuple[str, dict[str, object]]:
     await test_facts.say(alice, "chat", SAID, role="assistant")
-    await test_knowledge.embedded(alice)
+    await alice.settle("memories")
     return "/v1/sessions/chat", {"recall": True}
 
 
@@ -32,13 +32,13 @@ async def fact(alice: User) -> tuple[str, dict[str, object]]:
 
 async def recalled_fact(alice: User) -> tuple[str, dict[str, object]]:
     path, _ = await fact(alice)
-    await test_knowledge.embedded(alice)
+    await alice.settle("memories")
     return path, {"recall": True}
 
 
 async def knowledge(alice: User) -> tuple[str, dict[str, object]]:
     entry = await test_knowledge.written(alice, text=SAID)
-    await test_knowledge.embedded(alice)
+    await alice.settle("memories")
     return f"/v1/knowledge/{entry['knowledge_id']}", {"recall": True}
 
 

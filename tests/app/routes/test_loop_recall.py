@@ -13,7 +13,7 @@ import pytest
 from retrieval.ranking.retrieved import Question
 from retrieval.search.candidates import CaseSearch
 from retrieval.tokens import count_tokens
-from tests.app.routes.conftest import embedded, replayed
+from tests.app.routes.conftest import replayed
 from tests.cluster import CITUS_URL
 from tests.service import AGENT, Service, User
 
@@ -38,7 +38,7 @@ async def furnish(user: User) -> None:
     fact = {"agent": AGENT, "kind": "preference", "text": LIKES}
     assert (await user.http.post("/v1/facts", json=fact)).status_code == 201
     await user.settle()
-    await embedded(user)
+    await user.settle("sessions", "memories")
 
 
 def places(text: str, *parts: str) -> list[int]:

@@ -1,11 +1,10 @@
 """A run that used a procedure and is judged a failure later makes the worker revise the procedure, once."""
 
-import asyncio
 from typing import Any
 from uuid import uuid4
 
 from tests.app.routes.test_loop_feedback import DELETING, procedures
-from tests.service import AGENT, SETTLES_WITHIN_S, User
+from tests.service import AGENT, User
 
 
 async def used_once(alice: User, **more: Any) -> tuple[str, str]:
@@ -18,13 +17,6 @@ async def used_once(alice: User, **more: Any) -> tuple[str, str]:
     return script["id"], run
 
 
-async def reflected(alice: User) -> None:
-    """Waits until the worker has reflected on every run that it was asked to."""
-    async with asyncio.timeout(SETTLES_WITHIN_S):
-        while await alice.rows("SELECT 1 FROM reflections WHERE user_sub = :user_sub AND status = 'pending'"):  # noqa: ASYNC110 - the worker tells nobody
-            await asyncio.sleep(0.01)
-
-
 async def versions(alice: User, procedure_id: str) -> list[dict[str, Any]]:
     return (await alice.http.get(f"/v1/procedures/{procedure_id}/versions")).json()["versions"]
 
@@ -34,7 +26,7 @@ async def test_a_thumb_down_revises_the_procedure_that_the_run_used_and_keeps_th
     await alice.settle()
     assert len(await versions(alice, procedure_id)) == 1
     await alice.feedback(case_id=run, thumb="down")
-    await reflected(alice)
+    await alice.settle("reflections")
     newest, oldest = await versions(alice, procedure_id)
     assert (newest["version"], newest["kind"], newest["status"]) == (2, "revision", "active")
     assert (oldest["version"], oldest["kind"], oldest["status"]) == (1, "script", "superseded")
@@ -49,7 +41,7 @@ async def test_however_often_it_is_judged_it_is_revised_once(alice: User):
     await alice.settle()
     for thumb in ("down", "down", "up", "down"):
         await alice.feedback(case_id=run, thumb=thumb)
-        await reflected(alice)
+        await alice.settle("reflections")
     assert [each["version"] for each in await versions(alice, procedure_id)] == [2, 1]
 
 
@@ -62,7 +54,7 @@ async def test_a_judgement_of_the_retrieval_reaches_the_run_that_began_with_it_a
     used = {"used_procedure_ids": [told["id"]], "retrieval_id": slate["retrieval_id"]}
     await alice.retain("close the account of Ben", tool_traces=DELETING[1:], **used)
     await alice.settle()
-    await reflected(alice)
+    await alice.settle("reflections")
     assert [each["version"] for each in await versions(alice, told["id"])] == [2, 1]
 
 
@@ -82,7 +74,7 @@ async def test_a_pinned_procedure_and_a_deleted_run_are_left_alone(alice: User):
     await alice.settle()
     assert (await alice.http.post(f"/v1/procedures/{procedure_id}/pin", json={"version": 1})).status_code == 200
     await alice.feedback(case_id=run, thumb="down")
-    await reflected(alice)
+    await alice.settle("reflections")
     assert [each["version"] for each in await versions(alice, procedure_id)] == [1]
     assert (await alice.http.delete(f"/v1/cases/{run}")).status_code == 204
     assert await alice.rows("SELECT 1 FROM reflections WHERE user_sub = :user_sub") == []
@@ -97,6 +89,6 @@ async def test_a_reasoning_run_without_a_tool_error_teaches_what_did_not_do(alic
     run = await alice.retain(f"what do the invoices of May come to? {uuid4().hex[:4]}", **other)
     await alice.settle()
     await alice.feedback(case_id=run, thumb="down")
-    await reflected(alice)
+    await alice.settle("reflections")
     newest, _ = await versions(alice, script["id"])
     assert "another plan did not do: guess the sum" in str(newest["record"])

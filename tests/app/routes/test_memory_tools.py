@@ -1,6 +1,5 @@
 """Memory as tools over HTTP: what a model may ask and say, and what it cannot do to anybody."""
 
-import asyncio
 import hashlib
 import json
 import re
@@ -14,8 +13,8 @@ from sqlalchemy import event
 from app.memory_tools.definitions import TOOLS, definitions
 from app.schemas.memory_tools import RememberIn
 from retrieval.sealed import UNREADABLE
-from tests.app.routes.conftest import STEPS, embedded, fill
-from tests.service import AGENT, SETTLES_WITHIN_S, Service, User
+from tests.app.routes.conftest import STEPS, fill
+from tests.service import AGENT, Service, User
 from writer.facts.extract import MOST_OF_TURN
 from writer.retain.prepare import prepare
 from writer.run import FinishedRun
@@ -58,9 +57,7 @@ async def test_a_goal_and_a_fact_that_fits_are_told_however_many_newer_facts_the
     liked = [" ".join(f"I like w{turn}q{each}." for each in range(MOST_OF_TURN)) for turn in range(11)]
     body = {"agent": COACH, "turns": [{"role": "user", "content": each} for each in liked]}
     assert (await alice.http.post("/v1/sessions/likes/turns", json=body)).status_code == 200
-    async with asyncio.timeout(SETTLES_WITHIN_S):
-        while await alice.rows("SELECT 1 FROM sessions WHERE user_sub = :user_sub AND status = 'pending'"):  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+    await alice.settle("sessions")
     assert len(ids(await text(alice, "get_my_goals", COACH), "goal")) == 1
     told = await text(alice, "recall", COACH, query="lock for the bicycle", top_k=4)
     assert told.index("My bicycle is a tandem") < told.index("I like ")
@@ -79,7 +76,7 @@ async def test_goals_come_nearest_to_the_query_first_and_no_other_kind_among_the
 
 async def test_the_goal_nearest_in_meaning_comes_first_where_no_word_is_shared(alice: User):
     await tell(alice, "I want to run a marathon", "I want to save 500 EUR a month", "I want to read more")
-    await embedded(alice)
+    await alice.settle("sessions", "memories")
     told = await text(alice, "get_my_goals", COACH, query="jogging race training")
     assert [each for each in ("marathon", "save", "read more") if each in told.split("[goal ")[1]] == ["marathon"]
 

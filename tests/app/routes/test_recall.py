@@ -1,6 +1,5 @@
 """Recall finds what was said and what is known, across sessions, with its source; and nothing of anybody else's."""
 
-import asyncio
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -13,7 +12,7 @@ from sqlalchemy import delete, update
 from retrieval.recall.memory import RecallQuestion
 from retrieval.tables.memories import memories
 from retrieval.tokens import count_tokens
-from tests.service import AGENT, SETTLES_WITHIN_S, Service, User
+from tests.service import AGENT, Service, User
 from writer.queue.memories import unlocked
 from writer.rights.erase import erase
 from writer.rights.export import export
@@ -30,15 +29,6 @@ async def say(user: User, name: str, *said: str, **more: Any) -> None:
     turns = [{"role": "user", "content": text, **more} for text in said]
     answer = await user.http.post(f"/v1/sessions/{name}/turns", json={"agent": AGENT, "turns": turns})
     assert answer.status_code == 200, answer.text
-
-
-async def settled(user: User) -> None:
-    """Waits until the worker has read the sessions and made the vectors."""
-    async with asyncio.timeout(SETTLES_WITHIN_S):
-        for table in ("sessions", "memories"):
-            waiting = f"SELECT 1 FROM {table} WHERE user_sub = :user_sub AND status = 'pending'"  # noqa: S608 - ours
-            while await user.rows(waiting):  # noqa: ASYNC110 - the worker tells nobody
-                await asyncio.sleep(0.01)
 
 
 async def ask(user: User, query: str, **more: Any) -> httpx.Response:
@@ -77,7 +67,7 @@ async def test_what_was_agreed_after_a_turn_comes_with_it(alice: User, name: str
         await say(
             alice, f"{name} 2", *(f"Dinner {number} was fine, come and choose again." for number in range(others))
         )
-    await settled(alice)
+    await alice.settle("sessions", "memories")
     found = await recalled(alice, query, kinds=["turn"])
     numbers = [each["source"]["turn_number"] for each in found["memories"] if each["source"]["session_id"] == name]
     assert {2, 3, 4} <= set(numbers)
@@ -89,7 +79,7 @@ async def test_what_was_said_after_a_time_does_not_come_with_what_was_said_befor
     for day, (role, text) in enumerate(CHANGED["When does the technician come?"], start=1):
         turn = {"role": role, "content": text, "time": f"2026-03-0{day}T10:00:00Z"}
         await alice.http.post(f"/v1/sessions/{name}/turns", json={"agent": AGENT, "turns": [turn]})
-    await settled(alice)
+    await alice.settle("sessions", "memories")
     found = await recalled(alice, "When does the technician come?", kinds=["turn"], as_of="2026-03-02T12:00:00Z")
     assert {each["source"]["turn_number"] for each in found["memories"]} == {1, 2}
 
@@ -97,7 +87,7 @@ async def test_what_was_said_after_a_time_does_not_come_with_what_was_said_befor
 async def test_a_turn_is_found_across_sessions_with_where_and_when_it_was_said(alice: User, name: str):
     await say(alice, name, "Good morning!", PIANO, time="2026-03-01T10:00:00Z")
     await say(alice, f"{name} 2", "Lunch was fine today.")
-    await settled(alice)
+    await alice.settle("sessions", "memories")
     found = await recalled(alice, "When is the piano tuned?", kinds=["turn"])
     best = found["memories"][0]
     assert (best["kind"], best["text"], best["rank"]) == ("turn", PIANO, 1)
@@ -127,7 +117,7 @@ async def test_a_fact_is_found_with_its_id_and_when_it_held(alice: User):
 async def test_as_of_leaves_out_what_was_said_later_and_a_session_what_was_said_elsewhere(alice: User, name: str):
     await say(alice, name, "The piano is black.", time="2026-03-01T10:00:00Z")
     await say(alice, f"{name} 2", "The piano is white.", time="2026-05-01T10:00:00Z")
-    await settled(alice)
+    await alice.settle("sessions", "memories")
     then = await recalled(alice, "piano", kinds=["turn"], as_of="2026-04-01T00:00:00Z")
     there = await recalled(alice, "piano", kinds=["turn"], session_id=f"{name} 2")
     assert [each["text"] for each in then["memories"]] == ["The piano is black."]
@@ -137,7 +127,7 @@ async def test_as_of_leaves_out_what_was_said_later_and_a_session_what_was_said_
 async def test_a_rare_word_counts_more_than_one_that_every_turn_has(alice: User, name: str):
     await say(alice, name, *(f"The meeting about budget {number} was long." for number in range(8)))
     await say(alice, name, "A marimba arrived.", "The meeting was short.")
-    await settled(alice)
+    await alice.settle("sessions", "memories")
     found = await recalled(alice, "meeting marimba", kinds=["turn"], top_k=1)
     assert [each["text"] for each in found["memories"]] == ["A marimba arrived."]
 
@@ -158,7 +148,7 @@ async def test_the_only_memory_of_its_kind_comes_before_turns_with_fewer_words_o
     await say(alice, name, *(f"Customer {number} wants a refund." for number in range(15)))
     await say(alice, name, *(f"We sold peanuts to guest {number}." for number in range(15)))
     await say(alice, name, *(f"Order {number} has shipped." for number in range(30)))
-    await settled(alice)
+    await alice.settle("sessions", "memories")
     best = (await recalled(alice, query))["memories"][0]
     assert best["text"].endswith(answer)
 
@@ -184,7 +174,7 @@ async def test_a_turn_is_found_by_a_word_in_a_path_or_an_address(alice: User, na
 
 async def test_what_has_nothing_to_do_with_the_question_is_not_found(alice: User, name: str):
     await say(alice, name, PIANO)
-    await settled(alice)
+    await alice.settle("sessions", "memories")
     assert (await recalled(alice, "quarterly tax declaration"))["memories"] == []
 
 
@@ -229,7 +219,7 @@ async def test_a_deleted_session_and_a_deleted_fact_are_found_no_more(alice: Use
     await say(alice, name, PIANO)
     fact = {"agent": AGENT, "kind": "fact", "text": "plays the piano"}
     fact_id = (await alice.http.post("/v1/facts", json=fact)).json()["fact_id"]
-    await settled(alice)
+    await alice.settle("sessions", "memories")
     assert len((await recalled(alice, "piano"))["memories"]) == 2
     await alice.http.delete(f"/v1/sessions/{name}")
     await alice.http.delete(f"/v1/facts/{fact_id}")
@@ -247,7 +237,7 @@ async def test_no_text_stands_in_the_table_of_what_is_found(alice: User, name: s
 
 async def test_an_export_has_the_vectors_and_a_purge_leaves_none(service: Service, alice: User, name: str):
     await say(alice, name, PIANO)
-    await settled(alice)
+    await alice.settle("sessions", "memories")
     runtime = service.runtime
     lines = [row async for row in export(runtime.database, runtime.keyring, alice.name) if row["type"] == "memories"]
     assert [(row["kind"], row["turn_number"], len(row["embedding"])) for row in lines] == [("turn", 1, 256)]
@@ -258,7 +248,7 @@ async def test_an_export_has_the_vectors_and_a_purge_leaves_none(service: Servic
 
 async def test_the_worker_passes_over_a_memory_that_is_being_deleted_and_never_waits_for_it(alice: User, name: str):
     await say(alice, name, PIANO, "Lunch was fine today.")
-    await settled(alice)
+    await alice.settle("sessions", "memories")
     first, second = [
         row.id for row in await alice.rows("SELECT id FROM memories WHERE user_sub = :user_sub ORDER BY id")
     ]

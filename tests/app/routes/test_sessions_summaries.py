@@ -52,9 +52,8 @@ async def wish(user: User, **settings: Any) -> None:
 
 async def read(user: User) -> None:
     """Waits until the worker has read what was said, and has had it summarised, which is the last of a round."""
+    await user.settle("sessions")
     async with asyncio.timeout(60):
-        while await user.rows("SELECT 1 FROM sessions WHERE user_sub = :user_sub AND status = 'pending'"):  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
         worker = user.service.runtime.worker
         round_ = worker.looked_at
         while worker.looked_at == round_:

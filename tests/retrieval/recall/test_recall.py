@@ -1,6 +1,5 @@
 """A bank that is large by the reader's setting answers as the exact one does on top, and of nobody else's."""
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -11,7 +10,7 @@ from retrieval.errors import UserErased
 from retrieval.recall.memory import KINDS, Recalled, RecallQuestion, TurnSource
 from retrieval.recall.recall import LargeBanks
 from retrieval.retrieve import Reader
-from tests.service import AGENT, SETTLES_WITHIN_S, Service, User, alice, bob, service  # noqa: F401 - the fixtures
+from tests.service import AGENT, Service, User, alice, bob, service  # noqa: F401 - the fixtures
 from writer.rights.erase import erase
 
 FILLER = ["We walked along the river", "Lunch was soup and bread", "The train to the coast was late", "Rain again"]
@@ -41,11 +40,7 @@ async def filled(user: User, needles: Sequence[str]) -> None:
         turns = [{"role": "user", "content": text} for text in said]
         answer = await user.http.post(f"/v1/sessions/talk {number}/turns", json={"agent": AGENT, "turns": turns})
         assert answer.status_code == 200, answer.text
-    async with asyncio.timeout(SETTLES_WITHIN_S):
-        for table in ("sessions", "memories"):
-            waiting = f"SELECT 1 FROM {table} WHERE user_sub = :user_sub AND status = 'pending'"  # noqa: S608 - ours
-            while await user.rows(waiting):  # noqa: ASYNC110 - the worker tells nobody
-                await asyncio.sleep(0.01)
+    await user.settle("sessions", "memories")
 
 
 async def ask(reader: Reader, user: User, query: str) -> Recalled:
