@@ -23,6 +23,7 @@ from datetime import date
 from app.cli import COMMANDS, cli, imported
 from app.providers.wordllama import WordLlamaEmbedder
 from writer.facts.extract import read
+from writer.privacy import numbers
 
 MOST_BYTES = 1 << 20
 """Size of the largest message."""
@@ -36,6 +37,7 @@ def main() -> None:
         imported(command.module)
     WordLlamaEmbedder()  # which reads weights that every service uses
     read("I live in Rome. I went there yesterday.", date(2026, 1, 2))  # which compiles the patterns of facts
+    numbers.warm_up()
     gc.freeze()
     added = {name: value for name, value in os.environ.items() if name not in before}
     words = _words_of_fork(socket.socket(fileno=int(sys.argv[1])), added)
