@@ -31,12 +31,12 @@ serve: .venv/demo ## keep the service running (state in CASEBANK_HOME)
 	$(BIN)/casebank serve
 
 # Every process of the tests shares one cache of bytecode, also where the environment forbids to write any. A collection
-# fills it: each process would compile for itself what it does not find. The check of types, which takes one processor
-# for a minute or two, runs beside all that.
+# fills a new one: each process would compile for itself what it does not find. The check of types, which takes one
+# processor for a minute or two, runs beside all that.
 test: setup ## run every check and every test
 	$(CHECKS)
 	$(TYPES) & types=$$!; \
-	$(PYTEST) --collect-only -qq > /dev/null 2>&1; \
+	test -d .pytest_cache/bytecode || $(PYTEST) --collect-only -qq > /dev/null 2>&1; \
 	$(PYTEST) -n auto --dist loadfile --no-loadscope-reorder; tests=$$?; \
 	wait $$types || { echo 'the check of types failed: make check'; exit 1; }; \
 	exit $$tests
