@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 
 import pytest
 
@@ -9,9 +10,12 @@ from app.postgres import EmbeddedPostgres
 from app.postgres.pools import service_database
 from bench import poison, poisoned_advice
 from bench.poison import HONEST, PLACES, REWARDED, Attack, honest, plants, queries, taken_from
-from bench.poisoned_bank import PoisonedBank
+from bench.poisoned_bank import AGENT, PoisonedBank
 from tests.conftest import copy_of, new_database
 from writer.privacy.keys import Keyring
+from writer.profiles import Profile
+from writer.replays.profile_replay import replay_if_due
+from writer.rewards.feedback import Feedback, give_feedback
 
 USER = "user"
 KEYRING = Keyring(os.urandom(32))
@@ -20,11 +24,16 @@ KEYRING = Keyring(os.urandom(32))
 @pytest.fixture(scope="module")
 async def honest_urls(postgres: EmbeddedPostgres) -> dict[int, str]:
     """The databases of banks of honest cases, to which nobody is connected, by the number of proven cases."""
-    urls = {proven: await new_database(postgres) for proven in (REWARDED, HONEST)}
-    for proven, url in urls.items():
-        async with service_database(url) as database:
-            await PoisonedBank(database, KEYRING).put(USER, honest(proven))
-    return urls
+    some = await new_database(postgres)
+    async with service_database(some) as database:
+        ids = await PoisonedBank(database, KEYRING).put(USER, honest(REWARDED))
+    every, now = await copy_of(postgres, some), datetime.now(UTC)
+    async with service_database(every) as database:
+        async with database.as_user(USER, now) as connection:
+            for case_id in ids[REWARDED:]:
+                await give_feedback(connection, USER, "judge", Feedback(1.0, "judge", case_id=case_id))
+        await replay_if_due(database, Profile(USER, AGENT, now), at_night=True)
+    return {REWARDED: some, HONEST: every}
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from app import postgres
 from bench.real import remembered, skipped
-from tests.processes import new_home
+from tests.processes import migrated_home
 
 
 async def test_a_bank_of_recorded_runs_has_ready_cases_and_asks_with_further_runs(tmp_path: Path):
@@ -23,7 +23,7 @@ async def test_a_bank_of_recorded_runs_has_ready_cases_and_asks_with_further_run
         for name in names
     ]
     (domain / "runs.jsonl").write_text("\n".join(map(json.dumps, runs)))
-    with new_home() as home:
+    with migrated_home() as home:
         async with remembered(home, tmp_path / "data", users=2, count=4) as bank:
             assert bank is not None
             rows = await bank.bare.fetch("SELECT user_sub, status FROM cases ORDER BY id")

@@ -3,11 +3,11 @@
 from app import postgres
 from bench.bank import filled
 from bench.write import latency
-from tests.processes import new_home
+from tests.processes import migrated_home
 
 
 async def test_the_parts_of_a_retain_are_the_whole_and_are_printed_below_its_row():
-    with new_home() as home:
+    with migrated_home() as home:
         async with filled(home, users=2) as bank:
             ratio, *parts = await latency(bank)
         postgres.release(home)

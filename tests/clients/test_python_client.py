@@ -46,6 +46,7 @@ from app.auth.tokens import ACT_AS, issue_token
 from app.settings import Settings
 from tests.paths import ROOT
 from tests.processes import Service, all_worked, bank, free_port, migrated_home, until
+from writer.facts.extract import MOST_OF_TURN
 
 AGENT = "db-operator"
 LIMITED = {"CASEBANK_LIMITS": "user_writes=60,burst_s=1"}
@@ -951,11 +952,16 @@ async def test_a_user_id_raises_an_error_that_names_the_token(service: Service):
 
 
 async def test_everything_that_was_added_is_listed_beyond_one_page(service: Service):
-    async with AsyncCasebank(service.url, token(service, "max")) as casebank:
-        added = [(await casebank.add(f"Rule {number} is kept"))["fact_id"] for number in range(PAGE + 5)]
-        assert [each["fact_id"] for each in await casebank.get_all()] == added[::-1]
+    said = [" ".join(f"I like w{turn}q{each}." for each in range(MOST_OF_TURN)) for turn in range(PAGE // MOST_OF_TURN)]
     with memory(service, "max") as casebank:
-        assert len(casebank.get_all()) == PAGE + 5
+        casebank.add_turns(AGENT, "likes", [{"role": "user", "content": each} for each in said])
+        until(lambda: len(casebank.get_all(agent=AGENT)) == PAGE)
+        added = [casebank.add(f"Rule {number} is kept", agent=AGENT)["fact_id"] for number in range(5)]
+        everything = [each["fact_id"] for each in casebank.get_all(agent=AGENT)]
+    assert everything[:5] == added[::-1]
+    assert len(set(everything)) == len(everything) == PAGE + 5
+    async with AsyncCasebank(service.url, token(service, "max")) as casebank:
+        assert [each["fact_id"] for each in await casebank.get_all(agent=AGENT)] == everything
 
 
 async def test_facts_knowledge_and_cases_are_read_and_deleted_by_either_client(service: Service):

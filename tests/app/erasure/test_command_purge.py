@@ -144,7 +144,7 @@ async def found_by_bob(settings: Settings) -> list[str]:
 
 
 async def test_after_a_purge_with_a_scrub_no_mark_of_the_user_is_left_anywhere(settings: Settings):
-    await live(settings, runs=12)
+    await live(settings, runs=4)
     assert on_disk(settings.home)  # or else this proves nothing
     receipt, _ = await command.purge(settings, MARK, scrubs=True, progress=lambda _step: None)
     assert await living(settings) == []

@@ -2,11 +2,11 @@
 
 from app import postgres
 from bench.findings.main import findings
-from tests.processes import new_home
+from tests.processes import migrated_home
 
 
 async def test_a_few_runs_are_measured_and_nothing_told_is_stale():
-    with new_home() as home:
+    with migrated_home() as home:
         measured = {each.name: each for each in await findings(home, runs=3)}
         postgres.release(home)
     assert measured["findings: stale answers"].value == 0

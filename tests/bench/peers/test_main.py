@@ -12,7 +12,7 @@ from bench.peers.casebank import in_process, over_http
 from bench.peers.main import peers, sign_test
 from bench.peers.memory import Memory, task_vectors
 from bench.peers.runs import read
-from tests.processes import new_home
+from tests.processes import migrated_home
 
 CUSTOMERS = {"ann": ("shirt", 1), "bob": ("lamp", 0), "cat": ("lamp", 1)}
 """Task and reward of each customer's runs, which cancel once; the shirt wants one cancelled order, the lamp two."""
@@ -53,7 +53,7 @@ async def test_each_memory_finds_the_users_own_runs_that_solved_the_task_and_a_m
     data: Path, capsys: pytest.CaptureFixture[str]
 ):
     memories = {"vectors": task_vectors, "another": missing, "process": in_process, "http": over_http}
-    with new_home() as home:
+    with migrated_home() as home:
         rows = await peers(home, data, RUNS, QUERIES, memories)
         postgres.release(home)
     bank, asking = read(data, RUNS, QUERIES)

@@ -1,12 +1,14 @@
 """ScienceWorld as an environment; without Java it is missing by name."""
 
 import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import pytest
 
 from examples.experiment.run import run_experiment
-from examples.scienceworld.environment import ScienceWorld, ScienceWorldEnv, shortened
+from examples.scienceworld.environment import ScienceWorld, ScienceWorldEnv, World, shortened
 from examples.world import EnvironmentMissing
 from tests.service import Service
 
@@ -16,10 +18,20 @@ needs_scienceworld = pytest.mark.skipif(
 )
 
 
+@pytest.fixture(scope="module")
+async def world() -> AsyncIterator[World]:
+    async with ScienceWorld().environment() as world:
+        yield world
+
+
 @needs_scienceworld
-async def test_an_experiment_on_scienceworld_runs_to_its_end(service: Service):
+async def test_an_experiment_on_scienceworld_runs_to_its_end(service: Service, world: World):
     class Short(ScienceWorld):
         families, budget = ("find-non-living-thing",), 10
+
+        @asynccontextmanager
+        async def environment(self) -> AsyncIterator[World]:
+            yield world
 
     adapter, user = Short(), await service.user()
     size = replace(adapter.size, practice=1, test=1, ks=(0, 4))
@@ -30,21 +42,20 @@ async def test_an_experiment_on_scienceworld_runs_to_its_end(service: Service):
 
 
 @needs_scienceworld
-async def test_the_score_is_scienceworld_s_own_and_its_solution_earns_all_of_it():
+async def test_the_score_is_scienceworld_s_own_and_its_solution_earns_all_of_it(world: World):
     adapter = ScienceWorld()
-    async with adapter.environment() as world:
-        tasks = await adapter.tasks(world, "find-animal", replace(adapter.size, practice=1, test=1))
-        (task,) = tasks.practice
-        assert task.id not in {other.id for other in tasks.test}
-        (run,) = await adapter.demonstrations(world, [task])
-        seen = await world.reset(task)
-        assert "teleport to kitchen" in seen.valid
-        assert not world.reward
-        for action in run.plan:
-            await world.step(action)
-        assert world.reward == 1
-        assert world.done
-        assert len(world.traces) == len(run.plan)
+    tasks = await adapter.tasks(world, "find-animal", replace(adapter.size, practice=1, test=1))
+    (task,) = tasks.practice
+    assert task.id not in {other.id for other in tasks.test}
+    (run,) = await adapter.demonstrations(world, [task])
+    seen = await world.reset(task)
+    assert "teleport to kitchen" in seen.valid
+    assert not world.reward
+    for action in run.plan:
+        await world.step(action)
+    assert world.reward == 1
+    assert world.done
+    assert len(world.traces) == len(run.plan)
 
 
 async def test_where_there_is_no_java_the_environment_is_missing_by_name(monkeypatch: pytest.MonkeyPatch):
