@@ -82,7 +82,6 @@ def create_app(settings: Settings) -> FastAPI:
         version=__version__,
         description=DESCRIPTION,
         lifespan=lifespan,
-        generate_unique_id_function=lambda route: route.name,  # names of a generated client's methods
     )
     app.state.settings = settings
     app.state.verifier = make_verifier(settings)
@@ -98,7 +97,7 @@ def create_app(settings: Settings) -> FastAPI:
     settings_of_agents = (llm, statistics, bank)  # in this order: the last takes any path below an agent
     others = (begin_again, policy, tools, memory_tools, mcp)
     for routes in (loop, advice, decisions, impact, *memories, *settings_of_agents, *others):
-        include(app, routes.router, problems.DOCUMENTED)
+        include(app, routes.router)
     include(app, mcp.metadata)
     console.add(app)
     include(app, health.router)

@@ -4,11 +4,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from fastapi import APIRouter
 from sqlalchemy import Row
 
 from app.edge.dependencies import Caller, Parts
-from app.edge.intake.route import BodyRoute
+from app.edge.routers import api_router
 from app.runtime import Runtime
 from app.schemas.advice import MOST_TRIED, AdviceIn, AdviceOut
 from app.schemas.responses import response_of
@@ -20,7 +19,7 @@ from writer.author import Author
 from writer.messages import Turn, tool_traces
 from writer.privacy.words import Words, readable
 
-router = APIRouter(tags=["the loop"], route_class=BodyRoute)
+router = api_router("the loop")
 
 MOST_TURNS = 2 * MOST_TRIED
 """Number of a session's newest turns whose calls count as tried; a call and its output are two turns."""

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import Annotated, Literal, cast
 from uuid import UUID
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from sqlalchemy import Row, RowMapping
 
 from app.edge.dependencies import AgentPath, AnyAgent, Caller, Cursor, Limit, Parts
-from app.edge.intake.route import BodyRoute
+from app.edge.routers import api_router
 from app.schemas.bank import (
     AuditEntry,
     AuditOut,
@@ -31,7 +31,7 @@ from retrieval.tables.kinds import CaseStatus
 from writer.privacy.names import nameable
 from writer.rights.edit import delete_case, set_profile, set_tags
 
-router = APIRouter(prefix="/v1", tags=["bank"], route_class=BodyRoute)
+router = api_router("bank", "/v1")
 
 Parent = Annotated[UUID | None, Query(description="return only subtasks and tool cases of this run")]
 Status = Literal[CaseStatus, "any"]

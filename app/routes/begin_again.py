@@ -2,12 +2,12 @@
 
 from datetime import datetime
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from pydantic import BaseModel
 
 from app.auth.tokens import TokenVerifier
 from app.edge.dependencies import Caller, Parts
-from app.edge.intake.route import BodyRoute
+from app.edge.routers import api_router
 from app.schemas.bank import BeginAgainIn
 from writer.rights import erase
 
@@ -19,7 +19,7 @@ class BeginAgainOut(BaseModel):
     begun_at: datetime
 
 
-router = APIRouter(prefix="/v1/users", tags=["users"], route_class=BodyRoute)
+router = api_router("users", "/v1/users")
 
 
 @router.post("/begin-again")

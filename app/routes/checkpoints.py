@@ -9,12 +9,12 @@ from itertools import accumulate
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, Field
 
 from app.edge.dependencies import Agent, Caller, Parts
-from app.edge.intake.route import BodyRoute
+from app.edge.routers import api_router
 from retrieval.database.rows import AnyRow
 from retrieval.pages.checkpoints import page_of_checkpoints, parts_of_checkpoints
 from writer.checkpoints import (
@@ -54,7 +54,7 @@ class CheckpointsOut(BaseModel):
     next_cursor: str | None
 
 
-router = APIRouter(prefix="/v1/checkpoints", tags=["checkpoints"], route_class=BodyRoute)
+router = api_router("checkpoints", "/v1/checkpoints")
 
 
 @router.put("", status_code=204)

@@ -6,12 +6,12 @@ from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from sqlalchemy import RowMapping
 
 from app.edge.dependencies import AnyAgent, Caller, Cursor, Limit, Parts, Since, Until
-from app.edge.intake.route import BodyRoute
+from app.edge.routers import api_router
 from app.schemas.fields import Real
 from app.schemas.responses import RowOut, next_cursor, response_of
 from policy.decide import REPLAYED, Policy
@@ -161,7 +161,7 @@ class WholeDecisionOut(DecisionOut):
     missing: list[str] = Field(description="data deleted since the decision, one sentence each")
 
 
-router = APIRouter(prefix="/v1/decisions", tags=["decisions"], route_class=BodyRoute)
+router = api_router("decisions", "/v1/decisions")
 
 CHANGED = 1e-3
 """Least difference between a reward and its logged value that counts as a change; the log has half precision."""

@@ -4,12 +4,12 @@ from datetime import date, datetime
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from pydantic import BaseModel, Field
 from sqlalchemy import RowMapping
 
 from app.edge.dependencies import AnyAgent, Caller, Cursor, Limit, Parts
-from app.edge.intake.route import BodyRoute
+from app.edge.routers import api_router
 from app.schemas.responses import RowOut, next_cursor
 from retrieval.errors import NotFound
 from retrieval.pages.listing import one_of, page_of
@@ -66,7 +66,7 @@ class FactsOut(BaseModel):
     why_empty: str | None = Field(description="reason why the page has no facts; null: it has some")
 
 
-router = APIRouter(prefix="/v1/facts", tags=["facts"], route_class=BodyRoute)
+router = api_router("facts", "/v1/facts")
 
 
 @router.post("", status_code=201)

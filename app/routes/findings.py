@@ -4,12 +4,12 @@ from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from pydantic import BaseModel, Field
 
 from app.edge.dependencies import Caller, Parts
 from app.edge.intake.reading import MadeFrom
-from app.edge.intake.route import BodyRoute
+from app.edge.routers import api_router
 from app.routes.runs import RunId
 from app.runtime import Runtime
 from app.schemas.loop import RedactionOut
@@ -90,7 +90,7 @@ class SummaryOut(BaseModel):
     )
 
 
-router = APIRouter(prefix="/v1/runs", tags=["findings"], route_class=BodyRoute)
+router = api_router("findings", "/v1/runs")
 
 
 @router.post("/{run_id}/findings", status_code=201)

@@ -3,7 +3,7 @@
 from contextlib import suppress
 from dataclasses import asdict
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import BaseModel, JsonValue
@@ -11,7 +11,7 @@ from pydantic import BaseModel, JsonValue
 from app import __version__
 from app.auth.tokens import TokenVerifier
 from app.edge.dependencies import Operator, Parts, is_operator
-from app.edge.intake.route import BodyRoute
+from app.edge.routers import api_router
 from app.jobs.metrics import State, exposition, refresh, state
 from app.jobs.schedule import SILENCE, WORKER, is_well, periods
 from retrieval.database.database import Database
@@ -30,7 +30,7 @@ class About(BaseModel):
     ready: str = "/readyz"
 
 
-router = APIRouter(tags=["service"], route_class=BodyRoute)
+router = api_router("service", responses={})
 
 _Said = dict[str, JsonValue]
 

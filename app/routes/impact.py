@@ -1,13 +1,11 @@
 """Route for the impact of memory on an agent's rewards."""
 
-from fastapi import APIRouter
-
 from app.edge.dependencies import Agent, Caller, Parts, Since, Until
-from app.edge.intake.route import BodyRoute
+from app.edge.routers import api_router
 from app.impact.report import ImpactRequest, impact_of
 from app.schemas.impact import ImpactOut
 
-router = APIRouter(prefix="/v1/impact", tags=["impact"], route_class=BodyRoute)
+router = api_router("impact", "/v1/impact")
 
 
 @router.get("")

@@ -4,13 +4,13 @@ from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, Field
 from sqlalchemy import RowMapping
 
 from app.edge.dependencies import AnyAgent, Caller, Cursor, Limit, Parts
-from app.edge.intake.route import BodyRoute
+from app.edge.routers import api_router
 from app.schemas.responses import RowOut, next_cursor
 from retrieval.errors import NotFound
 from retrieval.pages.listing import one_of, page_of
@@ -41,7 +41,7 @@ class KnowledgePageOut(BaseModel):
     next_cursor: str | None
 
 
-router = APIRouter(prefix="/v1/knowledge", tags=["knowledge"], route_class=BodyRoute)
+router = api_router("knowledge", "/v1/knowledge")
 
 
 @router.post("", status_code=201)

@@ -3,11 +3,11 @@
 from datetime import date
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from pydantic import BaseModel, Field
 
 from app.edge.dependencies import AgentPath, Caller, Parts
-from app.edge.intake.route import BodyRoute
+from app.edge.routers import api_router
 from app.schemas.loop import RewriteIn
 from retrieval.rewriting.choice import Asker
 from retrieval.tables.kinds import LlmPurpose, Rewrite
@@ -45,7 +45,7 @@ class UsagesOut(BaseModel):
     usage: list[UsageOut]
 
 
-router = APIRouter(prefix="/v1", tags=["language model"], route_class=BodyRoute)
+router = api_router("language model", "/v1")
 
 
 @router.post("/rewrite")

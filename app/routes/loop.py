@@ -7,11 +7,11 @@ the event loop, which takes half a second for 2 MB of small values; the ``Prepar
 
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Response
+from fastapi import Header, Response
 
 from app.edge.dependencies import Caller, Parts
 from app.edge.intake.reading import MadeFrom
-from app.edge.intake.route import BodyRoute
+from app.edge.routers import api_router
 from app.runtime import Runtime
 from app.schemas.loop import (
     FeedbackIn,
@@ -38,7 +38,7 @@ from writer.retain.retain import store
 from writer.rewards.feedback import Feedback, give_feedback
 from writer.run import FinishedRun
 
-router = APIRouter(tags=["the loop"], route_class=BodyRoute)
+router = api_router("the loop")
 
 RETRIEVAL_ID = "X-Casebank-Retrieval-Id"
 """Header with the id of the retrieval, for a response whose body has no field for it."""

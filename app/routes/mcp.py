@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Annotated, Any
 from urllib.parse import quote, urlsplit
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import Query, Request, Response
 from pydantic import BaseModel, Field
 from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
@@ -16,6 +16,7 @@ from app.edge.dependencies import Caller, Parts
 from app.edge.intake.body import check_counts
 from app.edge.intake.route import BodyRoute, Intake
 from app.edge.problems import kind_of, problem
+from app.edge.routers import api_router
 from app.mcp.installed import answer_over_http
 from app.memory_tools.asking import Asking
 from app.settings import Settings
@@ -66,8 +67,8 @@ class McpRoute(BodyRoute):
         return pointing
 
 
-router = APIRouter(tags=["memory as tools"], route_class=McpRoute)
-metadata = APIRouter(tags=["memory as tools"], route_class=BodyRoute)
+router = api_router("memory as tools", route_class=McpRoute)
+metadata = api_router("memory as tools", responses={})
 
 Agent = Annotated[AgentKey | None, Query(description="agent whose memory is used; default: CASEBANK_MCP_AGENT")]
 

@@ -3,18 +3,18 @@
 from collections.abc import Awaitable, Callable
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from pydantic import BaseModel
 
 from app.edge.dependencies import Caller, Parts
-from app.edge.intake.route import BodyRoute
+from app.edge.routers import api_router
 from app.memory_tools.asking import Asking
 from app.memory_tools.definitions import TOOLS, Definition, definitions, run_tool
 from app.schemas.memory_tools import Format, ToolDefinitionsOut, ToolTextOut
 from writer.privacy.names import nameable
 from writer.run import AgentKey
 
-router = APIRouter(prefix="/v1/memory-tools", tags=["memory as tools"], route_class=BodyRoute)
+router = api_router("memory as tools", "/v1/memory-tools")
 
 Agent = Annotated[AgentKey, Query(description="agent whose memory is used; the backend chooses it, never the model")]
 Style = Annotated[

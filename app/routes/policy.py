@@ -3,11 +3,11 @@
 from datetime import UTC, datetime
 from typing import Literal
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from pydantic import BaseModel, Field, JsonValue
 
 from app.edge.dependencies import Agent, Caller, Parts
-from app.edge.intake.route import BodyRoute
+from app.edge.routers import api_router
 from app.impact.report import compared
 from app.schemas.bank import AgentIn
 from app.schemas.fields import Real
@@ -117,7 +117,7 @@ class RollbackOut(BaseModel):
     version: int
 
 
-router = APIRouter(prefix="/v1/policy", tags=["policy"], route_class=BodyRoute)
+router = api_router("policy", "/v1/policy")
 
 
 @router.get("")

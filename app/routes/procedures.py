@@ -3,10 +3,10 @@
 from typing import Annotated, Literal
 from uuid import UUID
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 
 from app.edge.dependencies import AnyAgent, Caller, Cursor, Limit, Parts
-from app.edge.intake.route import BodyRoute
+from app.edge.routers import api_router
 from app.schemas.fields import Milliseconds, Share
 from app.schemas.procedures import (
     PinIn,
@@ -28,7 +28,7 @@ from retrieval.tables.kinds import ProcedureKind
 from writer.procedures import curation
 from writer.run import Tag
 
-router = APIRouter(prefix="/v1/procedures", tags=["procedures"], route_class=BodyRoute)
+router = api_router("procedures", "/v1/procedures")
 
 Version = Annotated[int, Query(ge=1, le=2**31 - 1)]
 

@@ -1,15 +1,13 @@
 """Route for recall: search turns of all sessions, facts and knowledge of an agent by a question."""
 
-from fastapi import APIRouter
-
 from app.edge.dependencies import Caller, Parts
-from app.edge.intake.route import BodyRoute
+from app.edge.routers import api_router
 from app.schemas.recall import RecallIn, RecallOut
 from app.schemas.responses import response_of
 from retrieval.recall.memory import RecallQuestion
 from writer.privacy.names import nameable
 
-router = APIRouter(tags=["recall"], route_class=BodyRoute)
+router = api_router("recall")
 
 
 @router.post("/v1/recall")

@@ -4,13 +4,13 @@ from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Path, Query
+from fastapi import Path, Query
 from pydantic import BaseModel, Field, JsonValue
 from sqlalchemy import RowMapping
 
 from app.edge.dependencies import AnyAgent, Caller, Cursor, Limit, Parts
 from app.edge.intake.reading import MadeFrom
-from app.edge.intake.route import BodyRoute
+from app.edge.routers import api_router
 from app.routes.advice import decrypted
 from app.runtime import Runtime
 from app.schemas.advice import MOST_TRIED, AdviceOut
@@ -69,7 +69,7 @@ class RunsOut(BaseModel):
     next_cursor: str | None
 
 
-router = APIRouter(prefix="/v1/runs", tags=["runs"], route_class=BodyRoute)
+router = api_router("runs", "/v1/runs")
 
 RunId = Annotated[
     UUID, Path(description="id chosen by the backend, unique for the user; UUIDs of version 7 keep lists in order")

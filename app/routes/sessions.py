@@ -3,12 +3,12 @@
 from datetime import datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Path, Query
+from fastapi import Header, Path, Query
 from pydantic import BaseModel, Field, JsonValue
 
 from app.edge.dependencies import AnyAgent, Caller, Cursor, Limit, Parts
 from app.edge.intake.reading import MadeFrom
-from app.edge.intake.route import BodyRoute
+from app.edge.routers import api_router
 from app.schemas.loop import RedactionOut
 from app.schemas.responses import RowOut, next_cursor, response_of
 from retrieval.errors import NotFound
@@ -90,7 +90,7 @@ class SessionsOut(BaseModel):
     next_cursor: str | None
 
 
-router = APIRouter(prefix="/v1/sessions", tags=["sessions"], route_class=BodyRoute)
+router = api_router("sessions", "/v1/sessions")
 
 SessionId = Annotated[
     SessionName, Path(description="id chosen by the backend, unique for the user; it may contain slashes")

@@ -3,11 +3,10 @@
 from collections import Counter
 from datetime import datetime
 
-from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from app.edge.dependencies import AgentPath, Caller, Parts
-from app.edge.intake.route import BodyRoute
+from app.edge.routers import api_router
 from app.schemas.responses import response_of
 from retrieval.errors import NotFound
 from retrieval.pages import statistics
@@ -70,7 +69,7 @@ class StatisticsOut(BaseModel):
     runs_under_way: int
 
 
-router = APIRouter(prefix="/v1", tags=["bank"], route_class=BodyRoute)
+router = api_router("bank", "/v1")
 
 
 @router.get("/profiles/{agent:path}/statistics")

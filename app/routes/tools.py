@@ -4,12 +4,12 @@ from collections import Counter, defaultdict
 from datetime import datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Path
+from fastapi import Path
 from pydantic import BaseModel, Field
 from sqlalchemy import RowMapping
 
 from app.edge.dependencies import Agent, Caller, Limit, Parts
-from app.edge.intake.route import BodyRoute
+from app.edge.routers import api_router
 from policy.rate import wilson
 from retrieval.errors import NotFound
 from retrieval.sections import tools
@@ -69,7 +69,7 @@ class ToolMemoryOut(ToolOut):
     failures: list[ToolFailureOut] = Field(description="causes of failure, the most frequent first")
 
 
-router = APIRouter(prefix="/v1/tools", tags=["tools"], route_class=BodyRoute)
+router = api_router("tools", "/v1/tools")
 
 Name = Annotated[
     str, Path(min_length=1, max_length=200, description="name of the tool as in tool traces; it may contain slashes")

@@ -19,4 +19,4 @@ from app.console.routes import (
 def add(app: FastAPI) -> None:
     """Adds the pages to the service, outside the API and its documentation."""
     for pages in (overview, decisions, bank, procedures, memories, policy, user, known, sign_in, installation):
-        app.include_router(pages.router)
+        app.router.routes.extend(pages.router.routes)  # as they are: see `include`

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from importlib import import_module
 from pkgutil import iter_modules
+from types import ModuleType
 from typing import Annotated, Any
 from uuid import uuid4
 
@@ -12,6 +13,7 @@ import pytest
 from fastapi import APIRouter, Body
 from starlette.types import Message
 
+import app.console.routes
 import app.routes
 from app.edge.dependencies import Caller
 from app.edge.intake.route import INLINE_BYTES, BodyRoute, include
@@ -109,6 +111,14 @@ def test_a_route_of_another_class_is_not_included(service: Service):
 
     with pytest.raises(TypeError, match="BodyRoute"):
         include(service.app, router)
+
+
+@pytest.mark.parametrize("package", [app.routes, app.console.routes], ids=lambda package: package.__name__)
+def test_the_services_of_a_process_share_their_routes_which_take_long_to_make(service: Service, package: ModuleType):
+    modules = [import_module(f"{package.__name__}.{found.name}") for found in iter_modules(package.__path__)]
+    routes = [route for module in modules for route in vars(module).get("router", APIRouter()).routes]
+    assert len(routes) > 10
+    assert all(route in service.app.routes for route in routes)
 
 
 def test_a_route_that_takes_a_body_without_asking_who_calls_is_not_made():
