@@ -76,8 +76,10 @@ async def test_a_name_in_a_row_that_stays_locked_is_reported_and_the_next_time_r
     assert len(await during.fetch("SELECT 1 FROM audit WHERE actor = $1 FOR UPDATE", judge)) == 1
     await before.close()
     for_a_table = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'audit'::regclass"
-    while not again.done() and not await during.fetchval(for_a_table):  # which it locks after its tries at the row
+    waiting = 0
+    while not (waiting or again.done()):  # it locks the table after its tries at the row
         await asyncio.sleep(0.02)
+        waiting = await during.fetchval(for_a_table)
     await locked.rollback()
     with pytest.raises(NotErasedAgain, match=digest(judge)):
         await again
