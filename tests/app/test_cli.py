@@ -25,6 +25,7 @@ from app.postgres import EmbeddedPostgres
 from app.settings import Settings
 from app.terminal.which_database import database_of, read_environment
 from tests.app.doctor.conftest import as_owner
+from tests.conftest import new_database
 from tests.paths import ROOT
 from tests.plain_words import ATTRIBUTE
 from tests.processes import CASEBANK, surroundings
@@ -147,9 +148,8 @@ def test_an_output_that_takes_no_more_is_one_line(home: Path, words: tuple[str, 
     assert (done.returncode, done.stderr) == (1, "casebank: [Errno 28] No space left on device\n")
 
 
-def test_a_reader_that_goes_away_amid_an_export_ends_it_in_silence(
-    database_url: str, home: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_reader_that_goes_away_amid_an_export_ends_it_in_silence(postgres: EmbeddedPostgres, home: Path):
+    database_url = asyncio.run(new_database(postgres))  # its own: other tests prune every profile of theirs
     insert = "INSERT INTO profiles (user_sub, agent_key) SELECT 'ada', 'a' || n FROM generate_series(1, 500) n"
     asyncio.run(as_owner(database_url, insert))
     environment = surroundings(home, DATABASE_URL=database_url, CASEBANK_MASTER_KEY="5" * 64)
