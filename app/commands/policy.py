@@ -1,4 +1,4 @@
-"""``casebank policy`` and ``impact``: policies of a profile, orders over all profiles, and whether memory helped."""
+"""``casebank policy``: shows the policies of a profile, takes one out of service, and compares orders over all."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -9,8 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from sqlalchemy import RowMapping
 
-from app.impact.report import ImpactRequest, compared, impact_of
-from app.schemas.impact import RunMeansOut
+from app.impact.report import compared
 from app.terminal.command_line import Agent, User, checked, parts
 from app.terminal.plain_console import out
 from app.terminal.run_to_end import runs_to_end
@@ -116,44 +115,3 @@ def _replayed(replay: StoredReplay | None) -> RenderableType:
         role = "serves" if name == CHOICE else "chosen now" if name == replay.serves else ""
         table.add_row(SPOKEN[name], f"{tally.first:.0%}", interval, f"{tally.ndcg:.2f}", role)
     return Group(replay.sentence(), table)
-
-
-@runs_to_end
-async def show_impact(
-    user: User,
-    agent: Agent,
-    *,
-    as_json: Annotated[bool, typer.Option("--json", help="print the report as the API's JSON")] = False,
-) -> None:
-    """Report whether memory helped: rewards with memory beside those with none and with other policies."""
-    async with parts(only_reads=True) as runtime:
-        report = await impact_of(runtime, ImpactRequest(checked(user), datetime.now(UTC), agent))
-    if as_json:
-        typer.echo(report.model_dump_json(indent=2))
-        return
-    seen = report.looked_at
-    counted = f"{seen.decisions:,} decisions that had candidates (at most {seen.most:,})"
-    out.print(f"{seen.rewarded:,} rewarded of the newest {counted}")
-    for each in report.differences:
-        version = f" ({each.policy_version})" if each.policy_version else ""
-        out.print(f"beside {each.less}{version}: {each.sentence}", soft_wrap=True)
-    weeks = Table("week of", "decisions", "hit rate", "reuse", "tokens", "runs with memory", "without")
-    for week in report.weeks:
-        rates = _percent(week.hit_rate), _percent(week.reuse_rate)
-        tokens = "-" if week.mean_tokens is None else f"{week.mean_tokens:.0f}"
-        runs = _runs(week.with_memory), _runs(week.without_memory)
-        weeks.add_row(f"{week.starts:%F}", str(week.decisions), *rates, tokens, *runs)
-    out.print(weeks)
-    for case in report.never_helped:
-        out.print(f"never helped, judged {case.judged} times: {case.case_id} {case.task[:60]}", soft_wrap=True)
-    for procedure in report.put_right:
-        used = f"{procedure.use_reward:.1f} of {procedure.uses:.1f}"
-        out.print(f"put things right, {used}: {procedure.procedure_id} {procedure.name}", soft_wrap=True)
-
-
-def _runs(runs: RunMeansOut | None) -> str:
-    return "-" if runs is None else f"{runs.runs}: {runs.steps:.1f} steps, {runs.errors:.1f} errors"
-
-
-def _percent(share: float | None) -> str:
-    return "-" if share is None else f"{share:.0%}"

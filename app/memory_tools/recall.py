@@ -2,8 +2,9 @@
 
 from typing import get_args
 
-from app.memory_tools.asking import FACTS, FOUND, GOALS, Asking, answer, framed, procedure_ids
+from app.memory_tools.asking import Asking
 from app.memory_tools.known import facts_for
+from app.memory_tools.texts import FACTS, FOUND, GOALS, answer, framed, procedure_ids
 from app.schemas.memory_tools import GoalsIn, TaskIn
 from retrieval.ranking.retrieved import Question
 from retrieval.recall.memory import RecallQuestion

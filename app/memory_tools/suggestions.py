@@ -2,8 +2,9 @@
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.memory_tools.asking import ADVICE, TOOLS, Asking, answer, framed, procedure_ids
+from app.memory_tools.asking import Asking
 from app.memory_tools.known import relevance
+from app.memory_tools.texts import ADVICE, TOOLS, answer, framed, procedure_ids
 from app.schemas.memory_tools import SuggestionsIn
 from retrieval.pages.listing import one_profile
 from retrieval.procedures.find import ProcedureSearch
