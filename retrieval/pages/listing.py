@@ -65,7 +65,7 @@ learned from the run, "ready", or still will, or gave up.
 def shown(table: Table) -> Rows:
     """Returns the statement for the rows of a table as they are shown.
 
-    A run or a fact has the name of its session as ``session_id``; NULL if it has none.
+    A case or a fact has the name of its session as ``session_id``; NULL if it has none.
     """
     columns: list[ColumnElement[Any]] = [*columns_of(table, _SHOWN[table])]
     if "session_id" in table.c:

@@ -1,4 +1,4 @@
-"""Statements that read facts about a user (those that hold now, or held at a time, or all) and entries of knowledge."""
+"""Facts about a user: those that hold at a time, those to rank; and the text of an entry of knowledge."""
 
 from collections.abc import Collection, Mapping
 from datetime import datetime

@@ -44,7 +44,7 @@ MOST_BITS = 11
 RARE_PART = 0.1
 """Largest share of the counted cases that may have a word for the word to be rare."""
 FEWEST = 30
-"""Number of cases that a bank with fewer ones counts as having there, because in a small bank nothing would be rare."""
+"""Least number of cases of which RARE_PART is taken, because in a smaller bank no word would be rare."""
 K1, B = 1.2, 0.75
 _EVEN = cast(literal_column("'{.1,.1,.1,.1}'"), ARRAY(REAL))
 """Weights of a search vector's four labels: all equal."""

@@ -31,8 +31,8 @@ def unrelated(found: Iterable[Candidate], floor: Floor | None) -> frozenset[UUID
     """Returns the ids of the candidates that are unrelated to the query.
 
     A case less similar than ``floor.of_model`` is unrelated unless it shares a rare word with the query; one less
-    similar than ``floor.of_profile``, unless it shares any word. A case without a similarity, or without any word of
-    the query, is judged by the other alone.
+    similar than ``floor.of_profile``, unless it shares any telling word. A case without a similarity, which was found
+    by keywords only, is always related.
 
     Without a floor all candidates count as related.
     """
