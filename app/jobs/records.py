@@ -49,10 +49,11 @@ class JobRecords:
         """Notes that the job begins, and returns True.
 
         Returns False and notes nothing if the job began, without a failure since, or succeeded less than ``apart`` ago.
+        A time in future does not count: the database's clock was put back since.
         """
-        long_ago = func.now() - apart
+        long_ago, now = func.now() - apart, func.clock_timestamp()  # later than what a process that went first noted
         times = jobs.c.last_started, jobs.c.last_succeeded
-        begins = [or_(time.is_(None), time <= long_ago) for time in times] if apart else []
+        begins = [or_(time.is_(None), time <= long_ago, time > now) for time in times] if apart else []
         return await self._note(name, *begins, last_started=func.now()) == 1
 
     async def succeeded(self, name: str) -> None:

@@ -191,6 +191,16 @@ async def test_work_for_all_processes_that_failed_or_died_with_its_process_is_do
         await work.until(done=1)
 
 
+async def test_work_begins_although_the_databases_clock_was_put_back_since_the_last_run(
+    records: JobRecords, name: str, database_url: str
+):
+    await records.of(name)
+    ahead = "UPDATE jobs SET last_started = now() + interval '1 year', last_succeeded = now() + interval '1 year'"
+    await as_owner(database_url, f"{ahead} WHERE name = $1", name)
+    assert await records.started(name, timedelta(minutes=30))
+    assert not await records.started(name, timedelta(minutes=30))
+
+
 async def test_a_database_that_is_away_ends_no_job(name: str):
     work = Work()
     async with (
