@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from uuid import UUID
 
-from sqlalchemy import Select, and_, bindparam, delete, func, select, update
+from sqlalchemy import ARRAY, Select, Uuid, all_, and_, bindparam, delete, func, literal, select, update
 
 from retrieval.database.database import Database
 from retrieval.database.rows import Rows
@@ -197,7 +197,7 @@ def unembedded(user_sub: str, agent_key: str, model: str, blank: Collection[UUID
             cases.c.agent_key == agent_key,
             cases.c.status == "ready",
             ~select(case_embeddings.c.case_id).where(vector).exists(),
-            cases.c.id.not_in(blank),
+            cases.c.id != all_(literal(list(blank), ARRAY(Uuid))),  # one parameter; a statement takes 32,767
         )
         .order_by(cases.c.created_at.desc(), cases.c.id.desc())
     )

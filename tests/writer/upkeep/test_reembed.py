@@ -24,7 +24,7 @@ from tests.writer.conftest import AGENT, Bank
 from tests.writer.pruned_banks import mark_pruned
 from writer.privacy.keys import Keyring
 from writer.profiles import Profile
-from writer.upkeep.reembed import reembed, reembed_all
+from writer.upkeep.reembed import reembed, reembed_all, unembedded
 from writer.upkeep.reseal import reseal_all
 
 
@@ -225,6 +225,14 @@ async def test_an_embedder_that_refuses_everything_costs_no_vector(bank: Bank, u
     with pytest.raises(EmbedderUnavailable):
         await reembed(bank.database, refusing, bank.profile(user))
     assert (await spaces(bank, user), await chosen(bank, user)) == ({"old": 3}, "old")
+
+
+async def test_more_cases_may_go_without_a_vector_than_a_statement_takes_values(bank: Bank, user: str):
+    (case_id,) = await bank.add(user, {})
+    without = [uuid4() for _ in range(2**15)]
+    (left,) = await bank.read(user, unembedded(user, AGENT, "new", without))
+    assert left.id == case_id
+    assert await bank.read(user, unembedded(user, AGENT, "new", [*without, case_id])) == []
 
 
 async def test_a_case_that_cannot_be_read_goes_without_a_vector_and_stops_nobody(bank: Bank, user: str):
