@@ -24,7 +24,8 @@ from retrieval.tables.decisions import decisions
 from retrieval.tables.metadata import USER_TABLES
 from retrieval.tables.procedures import procedures
 from writer.privacy.keys import Keyring
-from writer.privacy.master_keys import MasterKeys, agree
+from writer.privacy.master_keys import MasterKeyMismatch, MasterKeys, agree
+from writer.privacy.words import readable
 from writer.rights.erase import NAMES, digest, erase
 from writer.rights.places import MarkSearch, Surroundings
 from writer.rights.receipt import Issuer, stored
@@ -43,16 +44,18 @@ FOLDERS = ("base", "global", "pg_wal")
 async def sample(database: Database, keyring: Keyring, user_sub: str) -> list[str]:
     """Returns pieces of the texts of a user who is about to be erased, to search the server's files for.
 
-    Sealed texts are opened: they may have been written in plain before, and still lie in a dead row.
+    Sealed texts are opened: they may have been written in plain before, and still lie in a dead row. Texts that do not
+    decrypt are left out.
     """
     async with database.as_eraser(user_sub) as connection:
         runs = await _newest(connection, user_sub, cases, ("id", "task", "plan", "words"))
         queries = await _newest(connection, user_sub, decisions, ("id", "query", "rewritten", "words"))
         texts = [row["trigger"] for row in await _newest(connection, user_sub, procedures, ("trigger",))]
-        with suppress(SealBroken):  # a user whose key is lost can be erased all the same
+        texts += [row["task"] for row in runs] + [row["query"] for row in queries]  # empty where they are sealed
+        with suppress(SealBroken, MasterKeyMismatch):  # a user whose key is lost can be erased all the same
             if (words := await keyring.find(connection, user_sub)) is not None:
-                texts += [words.opened(row)["task"] for row in runs]
-                texts += [words.open_query(row)["query"] for row in queries]
+                texts += [row["task"] for row in readable(words.opened, runs)]
+                texts += [row["query"] for row in readable(words.open_query, queries)]
     lines = [max(each.splitlines(), key=len, default="").strip()[:MOST_CHARS] for each in texts]
     return list(dict.fromkeys(line for line in lines if len(line) >= LEAST_CHARS))
 

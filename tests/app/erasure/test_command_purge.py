@@ -8,6 +8,7 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from app import postgres
 from app.backup.erase_again import read_receipts
 from app.cli import cli
 from app.erasure import command
-from app.erasure.command import search
+from app.erasure.command import sample, search
 from app.erasure.scrub import ScrubRefused, scrub
 from app.postgres.pools import dsn
 from app.runtime import running
@@ -32,6 +33,7 @@ from retrieval.tables.audit import erasures
 from retrieval.tables.metadata import USER_TABLES
 from tests.processes import casebank, migrated_home, started, surroundings
 from writer.author import Author
+from writer.privacy.keys import Keyring
 from writer.privacy.master_keys import MasterKeyMismatch
 from writer.retain.retain import retain
 from writer.rewards.feedback import Feedback, give_feedback
@@ -323,6 +325,20 @@ async def test_a_mark_that_others_rows_hold_proves_nothing_and_is_said_to_be_sha
     await command.purge(settings, BOB[:6], scrubs=True, progress=lambda _step: None)
     (receipt,) = await command.receipts(settings, hashlib.sha256(BOB[:6].encode()).hexdigest())
     assert (receipt["search"]["shared"], receipt["search"]["found"]) == (1, {})
+
+
+async def test_what_does_not_decrypt_hides_no_other_text_from_the_search(settings: Settings):
+    async with running(settings) as runtime:
+        database, tasks = runtime.database, [marked(number).task for number in range(3)]
+        for number, sealed in enumerate((True, True, False)):
+            keyring = replace(runtime.keyring, seals_words=sealed)
+            await retain(database, keyring, marked(number), Author(MARK, MARK, datetime.now(UTC)))
+        owner = await asyncpg.connect(dsn(postgres.start(settings.home).url()))
+        await owner.execute("UPDATE cases SET words = 'cut' WHERE id = (SELECT id FROM cases ORDER BY id LIMIT 1)")
+        assert set(await sample(database, runtime.keyring, MARK)) == set(tasks[1:])
+        await owner.execute("UPDATE user_keys SET master_key = 'of another installation'")
+        assert await sample(database, Keyring(runtime.keyring.master), MARK) == tasks[2:]
+        await owner.close()
 
 
 async def test_a_name_that_stands_by_chance_among_sealed_bytes_is_not_searched_for(settings: Settings):
