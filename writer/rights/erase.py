@@ -36,7 +36,7 @@ The cases come first: the worker copies the name from a case, which it has locke
 BATCH = 5_000
 """Maximum number of rows that one transaction changes, so that locks are short."""
 TRIES = 20
-"""Maximum number of attempts while another transaction locks a row."""
+"""Maximum number of statements that change less than BATCH rows while another transaction locks or adds a row."""
 WAIT_S = 0.25
 
 
@@ -151,8 +151,8 @@ async def forget_reasons(connection: AsyncConnection, user_sub: str) -> None:
 async def rename(database: Database, user_sub: str) -> tuple[dict[str, int], dict[str, int]]:
     """Replaces the user's name by the tombstone in all rows of other users; may be repeated.
 
-    Returns the number of renamed rows and of remaining rows, by table and column. Rows remain only if another
-    transaction held their locks all the time.
+    Returns the number of renamed rows and of remaining rows, by table and column. Rows remain only if other
+    transactions held their locks, or went on to write the name, all the time.
     """
     renamed, left = {}, {}
     for column in NAMES:
@@ -172,8 +172,8 @@ async def rename(database: Database, user_sub: str) -> tuple[dict[str, int], dic
                 if count < BATCH:
                     left[where] = (await connection.execute(named)).scalar_one()
             renamed[where] += count
+            waited += count < BATCH
             if left[where] and not count:
-                waited += 1
                 await asyncio.sleep(WAIT_S)
     return renamed, left
 

@@ -255,6 +255,26 @@ async def test_a_name_that_another_transaction_holds_is_waited_for(bank: Bank, u
 
 
 @one_postgres
+async def test_an_erasure_ends_although_the_name_is_written_again_and_again(
+    bank: Bank, user: str, owner: asyncpg.Connection
+):
+    await act_for(bank, f"{user}-other", user)
+    await owner.execute(
+        "CREATE FUNCTION write_again() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN"
+        " NEW.id := gen_random_uuid(); NEW.actor := OLD.actor; INSERT INTO rewards VALUES (NEW.*); RETURN NULL; END $$"
+    )
+    again = "CREATE TRIGGER again AFTER UPDATE ON rewards FOR EACH ROW WHEN (NEW.actor <> OLD.actor)"
+    await owner.execute(f"{again} EXECUTE FUNCTION write_again()")
+    try:
+        async with asyncio.timeout(30):
+            receipt = await erase(bank.database, user)
+    finally:
+        await owner.execute("DROP FUNCTION write_again CASCADE")
+    assert (receipt.names_left["rewards.actor"], receipt.clean) == (1, False)
+    assert (await erase(bank.database, user)).clean
+
+
+@one_postgres
 async def test_after_an_erasure_no_statistics_know_the_user(bank: Bank, user: str, database_url: str):
     await bank.add(user, *({"task": f"task number {number}"} for number in range(30)))
     await fill(bank, f"{user}-other")
