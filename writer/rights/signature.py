@@ -71,7 +71,7 @@ def documents(text: str) -> list[dict[str, Any]]:
     while rest or not found:
         try:
             document, end = decoder.raw_decode(rest)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise SignatureBroken(f"no receipt: {error}") from None
         if not isinstance(document, dict):
             raise SignatureBroken("no receipt: not a JSON object")
