@@ -5,7 +5,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta, timezone
+from datetime import datetime
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -26,7 +26,7 @@ from writer.profiles import Profile, lock_profile
 from writer.queue.lease import Lease, is_held
 from writer.queue.queue import LOOK_S, Queue
 from writer.queue.summarist import Summarist
-from writer.sessions.lock import turns_after
+from writer.sessions.lock import turns_after, turns_in
 
 READ = Counter("casebank_sessions_read_total", "Sessions that were read for facts, by how that ended", ["how"])
 MOST_TURNS = 200
@@ -94,8 +94,11 @@ class SessionHandler:
     async def read(self, lease: Lease) -> str:
         """Stores the facts in the session's new turns, and takes the session off the queue, in one transaction.
 
+        Turns that do not decrypt are left out.
+
         Raises:
             LeaseLost: another worker has the session, or the session was deleted.
+            SealBroken: none of the new turns decrypts.
         """
         async with self.queue.database.as_user(lease.user_sub, lease.claimed_at) as connection:
             words = await self.keyring.find(connection, lease.user_sub)
@@ -103,20 +106,14 @@ class SessionHandler:
             if words is None or read is None:
                 raise LeaseLost("the lease ran out, or the session is gone")
             rows = (await connection.execute(turns_after(lease.user_sub, lease.row_id, read).limit(MOST_TURNS))).all()
-            zones = [timezone(timedelta(minutes=row.utc_offset_min)) for row in rows]
-            turns = [
-                SessionTurn(
-                    row.number, row.said_at.astimezone(zone), words.open("turn", row.payload, lease.row_id, row.number)
-                )
-                for row, zone in zip(rows, zones, strict=True)
-            ]
+            turns = await asyncio.to_thread(turns_in, words, lease.row_id, rows)
             facts = await asyncio.to_thread(facts_in, turns)
             if facts:
                 await lock_profile(connection, lease.user_sub, lease.agent_key)
             in_session = partial(Provenance, lease.agent_key, "worker", "turn", session_id=lease.row_id)
             stated = [(fact, in_session(turn.said_at, turn_number=turn.number)) for turn, fact in facts]
             await store_facts(connection, words, lease.agent_key, stated)
-            last = facts[-1][0].number if len(facts) >= MOST_FACTS else turns[-1].number if turns else read
+            last = facts[-1][0].number if len(facts) >= MOST_FACTS else rows[-1].number if rows else read
             if (await connection.execute(close(lease, last))).rowcount != 1:
                 raise LeaseLost("the lease ran out, or the session is gone")
         return "ready"

@@ -5,6 +5,7 @@ day's tokens are used up, no summary is added, and retrievals show the turns sho
 ``retrieval.sessions.summary``.
 """
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -35,7 +36,7 @@ from writer.procedures.llm.run_digest import DigestTurn, RunDigest
 from writer.procedures.llm.token_budget import Account
 from writer.profiles import Profile
 from writer.run import Strict
-from writer.sessions.lock import turns_after
+from writer.sessions.lock import turns_after, turns_in
 
 LEAST_TOKENS = 1_000
 """Least number of tokens of the turns after the last summary for which another summary is made."""
@@ -78,11 +79,11 @@ class Summarist:
         """Adds a summary of the session's turns since the last summary, if its profile wants the model's summaries.
 
         Adds nothing if these turns are fewer than MOST_TURNS and have fewer than LEAST_TOKENS, or if the model's answer
-        cannot be used. Returns whether the model was to be asked.
+        cannot be used. Turns that do not decrypt are left out. Returns whether the model was to be asked.
 
         Raises:
             UserErased: the user was erased meanwhile.
-            SealBroken: a turn was sealed with another key, or was changed.
+            SealBroken: none of the turns decrypts, or the summary before them does not.
             DatabaseUnavailable: nothing was added.
         """
         async with self.database.as_user(profile.user_sub, profile.seen_at) as connection:
@@ -93,12 +94,10 @@ class Summarist:
             last = newest.last_turn or 0
             wanted = turns_after(profile.user_sub, session_id, last).limit(MOST_TURNS)
             rows = (await connection.execute(wanted)).all()
-            turns = [
-                SessionTurn(r.number, r.said_at, words.open("turn", r.payload, session_id, r.number)) for r in rows
-            ]
+            turns = await asyncio.to_thread(turns_in, words, session_id, rows)
             before = words.open("summary", newest.payload, session_id, last) if last else []
         costs = [count_tokens(_beginning(turn)) for turn in turns]
-        if sum(costs) < LEAST_TOKENS and len(turns) < MOST_TURNS:
+        if sum(costs) < LEAST_TOKENS and len(rows) < MOST_TURNS:
             return False
         read = max(1, sum(total <= MOST_TOKENS for total in accumulate(costs)))
         lines = await self._lines(profile, before, turns[:read])

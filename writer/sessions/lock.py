@@ -1,16 +1,18 @@
 """Locks a session for the rest of a transaction: to append to it, to take its turns for a run, or to delete it."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from datetime import datetime
+from datetime import datetime, timedelta, timezone
 from typing import Any
 from uuid import UUID
 
 from sqlalchemy import delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from retrieval.database.rows import Rows
-from retrieval.errors import NotFound
+from retrieval.database.rows import AnyRow, Rows
+from retrieval.errors import NotFound, SealBroken
+from retrieval.sessions.messages import SessionTurn
 from retrieval.tables.failures import advice
 from retrieval.tables.memories import facts
 from retrieval.tables.sessions import sessions, turns
@@ -54,8 +56,9 @@ async def turns_to_take(connection: AsyncConnection, words: Words, session: Lock
 
     A turn that does not decrypt is left out: the run is not lost with it.
     """
-    rows = await connection.execute(turns_after(words.user_sub, session.id, session.taken_turns))
-    return list(readable(lambda row: words.open("turn", row.payload, session.id, row.number), rows))
+    rows = (await connection.execute(turns_after(words.user_sub, session.id, session.taken_turns))).all()
+    opened = readable(lambda row: words.open("turn", row.payload, session.id, row.number), rows)
+    return await asyncio.to_thread(list, opened)  # may be 16 MB, or 10,000 turns
 
 
 def turns_after(user_sub: str, session_id: UUID, number: int) -> Rows:
@@ -65,6 +68,25 @@ def turns_after(user_sub: str, session_id: UUID, number: int) -> Rows:
         .where(turns.c.user_sub == user_sub, turns.c.session_id == session_id, turns.c.number > number)
         .order_by(turns.c.number)
     )
+
+
+def turns_in(words: Words, session_id: UUID, rows: Sequence[AnyRow]) -> list[SessionTurn]:
+    """Returns the turns in rows of ``turns_after``, decrypted, each with its time in the time zone of the backend.
+
+    Turns that do not decrypt are left out. Call it in a thread: 200 turns may have 16 MB.
+
+    Raises:
+        SealBroken: none of the turns decrypts.
+    """
+
+    def opened(row: AnyRow) -> SessionTurn:
+        said_at = row.said_at.astimezone(timezone(timedelta(minutes=row.utc_offset_min)))
+        return SessionTurn(row.number, said_at, words.open("turn", row.payload, session_id, row.number))
+
+    turns = list(readable(opened, rows))
+    if rows and not turns:
+        raise SealBroken("no turn of the session decrypts")
+    return turns
 
 
 async def mark_taken(connection: AsyncConnection, user_sub: str, session: Locked) -> None:

@@ -221,6 +221,18 @@ async def test_a_session_that_cannot_be_read_is_given_up_and_stops_no_other(
     assert (await sessions_of(bank, user))["broken"].status == "pending"
 
 
+async def test_a_turn_that_cannot_be_read_is_left_out_and_hides_no_other(
+    bank: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str
+):
+    await say(bank, user, "chat", "I live in York.", "I'm allergic to peanuts.")
+    async with bank.database.as_user(user, bank.author(user).authorised_at) as connection:
+        broken = turns.c.user_sub == user, turns.c.number == 1
+        await connection.execute(update(turns).where(*broken).values(payload=b"changed"))
+    await drain(worker_on(server))
+    assert await told(bank, user) == [(2, 1)]
+    assert (await sessions_of(bank, user))["chat"].read_turns == 2
+
+
 async def test_a_session_that_takes_its_workers_down_is_given_up_though_its_user_goes_on(
     bank: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str
 ):

@@ -5,10 +5,12 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from pydantic import JsonValue
+from sqlalchemy import update
 
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.errors import Tokens
 from retrieval.ports import Answer, Reply
+from retrieval.tables.sessions import turns
 from tests.writer.conftest import AGENT, Bank, drain, keep
 from writer.procedures.llm.token_budget import Account
 from writer.queue.summarist import MOST_TURNS, Summarist
@@ -80,6 +82,19 @@ async def test_the_user_who_waits_longest_comes_first_whatever_the_name(bank: Ba
     model = Silent(nothing)
     await drain(worker(bank, model))
     assert model.read == ["c", "a", "b"]
+
+
+async def test_a_turn_that_cannot_be_read_keeps_no_session_from_its_summary(bank: Bank, user: str):
+    async def nothing() -> None:
+        pass
+
+    await talk(bank, user, "attic")
+    async with bank.database.as_user(user, bank.author(user).authorised_at) as connection:
+        broken = turns.c.user_sub == user, turns.c.number == 1
+        await connection.execute(update(turns).where(*broken).values(payload=b"changed"))
+    model = Silent(nothing)
+    await drain(worker(bank, model))
+    assert model.read == ["attic"]
 
 
 async def test_a_session_of_many_turns_of_few_words_is_summarised(bank: Bank, user: str):
