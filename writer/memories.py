@@ -31,10 +31,15 @@ def searched(text: str) -> str:
     return text[:MAX_CHARS]
 
 
+def search_text(text: str) -> str:
+    """Returns the text whose words are indexed: of the first MAX_CHARS characters, with the parts of compound names."""
+    return searchable(with_parts(storable(searched(text))))
+
+
 async def remember_turns(
     connection: AsyncConnection, user_sub: str, agent_key: str, session_id: UUID, texts: Mapping[int, str]
 ) -> None:
-    """Inserts search entries for the turns of a session; ``texts`` has each turn's text by its number.
+    """Inserts search entries for the turns of a session; ``texts`` has each turn's ``search_text`` by its number.
 
     A turn with an empty text gets no entry.
     """
@@ -50,7 +55,7 @@ async def remember_turns(
 async def remember_facts(connection: AsyncConnection, user_sub: str, facts: Sequence[tuple[str, UUID, str]]) -> None:
     """Inserts the search entries of facts, each given by its agent, its id and its text."""
     rows = [
-        {**_row(user_sub, agent_key, searched(text)), "kind": "fact", "fact_id": fact_id}
+        {**_row(user_sub, agent_key, search_text(text)), "kind": "fact", "fact_id": fact_id}
         for agent_key, fact_id, text in facts
     ]
     await connection.execute(insert(memories), rows)
@@ -61,16 +66,11 @@ async def remember_knowledge(connection: AsyncConnection, user_sub: str, texts: 
     ids = any_(literal([entry_id for _, entry_id in texts], ARRAY(Uuid)))
     await connection.execute(delete(memories).where(memories.c.user_sub == user_sub, memories.c.knowledge_id == ids))
     rows = [
-        {**_row(user_sub, agent_key, searched(text)), "kind": "knowledge", "knowledge_id": entry_id}
+        {**_row(user_sub, agent_key, search_text(text)), "kind": "knowledge", "knowledge_id": entry_id}
         for (agent_key, entry_id), text in texts.items()
     ]
     await connection.execute(insert(memories), rows)
 
 
 def _row(user_sub: str, agent_key: str, text: str) -> dict[str, object]:
-    return {
-        "user_sub": user_sub,
-        "id": uuids.uuid7(),
-        "agent_key": agent_key,
-        "search_text": searchable(with_parts(storable(text))),
-    }
+    return {"user_sub": user_sub, "id": uuids.uuid7(), "agent_key": agent_key, "search_text": text}

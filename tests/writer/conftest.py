@@ -2,10 +2,13 @@
 
 import hashlib
 import os
+import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from types import FrameType
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -210,3 +213,19 @@ async def wake_all(owner: asyncpg.Connection) -> None:
 
 def lost_leases() -> float:
     return REGISTRY.get_sample_value("casebank_worker_cases_total", {"how": "LeaseLost"}) or 0
+
+
+@contextmanager
+def calls_on_the_loop(function: Any) -> Iterator[list[str]]:
+    """Collects the caller of each call of a function in this thread, which is the event loop's."""
+    callers: list[str] = []
+
+    def see(frame: FrameType, event: str, _argument: object) -> None:
+        if event == "call" and frame.f_code is function.__code__ and frame.f_back is not None:
+            callers.append(frame.f_back.f_code.co_name)
+
+    sys.setprofile(see)
+    try:
+        yield callers
+    finally:
+        sys.setprofile(None)

@@ -11,19 +11,17 @@ import uuid_utils.compat as uuids
 from sqlalchemy import Update, delete, func, insert, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from policy.channels import searchable
 from retrieval.database.database import Database
 from retrieval.database.rows import Rows
 from retrieval.errors import NotFound
 from retrieval.pages.memories import text_of
 from retrieval.ports import Embedder, embed_accepted
 from retrieval.tables.memories import shared_knowledge, shared_memories
-from retrieval.text import with_parts
 from writer.audit import note
 from writer.author import Author
 from writer.errors import KnowledgeExists, NotTheOwner
 from writer.knowledge.entry import KnowledgeWritten
-from writer.memories import searched
+from writer.memories import search_text, searched
 from writer.vectors import stored
 
 BATCH = 256
@@ -159,9 +157,7 @@ async def _remember(connection: AsyncConnection, entry_id: UUID, written: Knowle
     """Replaces the search text of an entry; its vector is computed later, by `embed_shared`."""
     await connection.execute(delete(shared_memories).where(shared_memories.c.knowledge_id == entry_id))
     row = {"id": uuids.uuid7(), "agent_key": written.agent, "knowledge_id": entry_id}
-    await connection.execute(
-        insert(shared_memories).values(**row, search_text=searchable(with_parts(searched(text_of(written.texts)))))
-    )
+    await connection.execute(insert(shared_memories).values(**row, search_text=search_text(text_of(written.texts))))
 
 
 async def _note(

@@ -1,5 +1,6 @@
 """Handles memories without a vector: decrypts their texts and embeds them."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -54,11 +55,12 @@ class MemoryHandler:
         if words is None:
             return "gone"
         texts, held = dict[UUID, str](), {each.row_id: each for each in leases}
-        for row in rows:
-            try:
-                texts[row.id] = _text(words, row)
-            except SealBroken as error:
-                await self.queue.hand_back([held.pop(row.id)], error)
+        opened = await asyncio.to_thread(lambda: [_text(words, row) for row in rows])  # may be many megabytes
+        for row, text in zip(rows, opened, strict=True):
+            if isinstance(text, SealBroken):
+                await self.queue.hand_back([held.pop(row.id)], text)
+            else:
+                texts[row.id] = text
         if not texts:
             return "gone"
         try:
@@ -81,17 +83,16 @@ class MemoryHandler:
         return "ready"
 
 
-def _text(words: Words, row: AnyRow) -> str:
-    """Returns the text of a row of ``sources``.
-
-    Raises:
-        SealBroken: it was encrypted with another key, or changed.
-    """
-    if row.kind == "turn":
-        return text_of_turn(words.open("turn", row.payload, row.session_id, row.turn_number))
-    if row.kind == "fact":
-        return searched(words.open("fact", row.words, row.fact_id)["text"])
-    return searched(text_of(words.open("knowledge", row.entry_words, row.knowledge_id)))
+def _text(words: Words, row: AnyRow) -> str | SealBroken:
+    """Returns the text of a row of ``sources``, or the error if it was encrypted with another key, or changed."""
+    try:
+        if row.kind == "turn":
+            return text_of_turn(words.open("turn", row.payload, row.session_id, row.turn_number))
+        if row.kind == "fact":
+            return searched(words.open("fact", row.words, row.fact_id)["text"])
+        return searched(text_of(words.open("knowledge", row.entry_words, row.knowledge_id)))
+    except SealBroken as error:
+        return error
 
 
 def unlocked(user_sub: str, memory_ids: Sequence[UUID], lease_token: UUID) -> Select[UUID]:

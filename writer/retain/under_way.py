@@ -4,6 +4,7 @@ A run without new steps for a long time is ended as aborted (``writer.upkeep.sil
 afterwards, the case of the aborted run is deleted.
 """
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
@@ -64,8 +65,9 @@ async def traces_of(connection: AsyncConnection, words: Words, run_id: UUID) -> 
     Raises:
         SealBroken: a step was encrypted with another key, or was changed.
     """
-    rows = await connection.execute(steps_of_run(words.user_sub, run_id))
-    return [words.open("step", row.payload, run_id, row.number) for row in rows]
+    rows = (await connection.execute(steps_of_run(words.user_sub, run_id))).all()
+    opened = (words.open("step", row.payload, run_id, row.number) for row in rows)
+    return await asyncio.to_thread(list, opened)  # may be 16 MB, or 10,000 steps
 
 
 async def take_back(connection: AsyncConnection, author: Author, run: UnderWay) -> None:

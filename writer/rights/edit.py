@@ -41,24 +41,22 @@ async def set_tags(
 ) -> None:
     """Replaces the tags of a case, in its row and in the search index."""
     mine = cases.c.user_sub == author.user_sub, cases.c.id == case_id
-    columns = (cases.c[name] for name in ("id", "task", "plan", "words", "tools", "payload"))
+    columns = (cases.c[name] for name in ("id", "agent_key", "task", "plan", "words", "tools", "payload"))
     row = (await connection.execute(select(*columns).where(*mine).with_for_update())).mappings().one_or_none()
     words = await keyring.find(connection, author.user_sub)
     if row is None or words is None:
         raise NotFound("no such case")
     case = words.opened(row)
-    traces = words.open("payload", row["payload"], case_id)["tool_traces"]
-    calls = await asyncio.to_thread(calls_in, traces)  # reads the outputs, which may be megabytes
-    plan = given_plan(traces, calls, case["plan"])  # the arguments of calls are sealed, and the index is not
+    payload = await asyncio.to_thread(words.open, "payload", row["payload"], case_id)  # may be megabytes
+    calls = await asyncio.to_thread(calls_in, payload["tool_traces"])
+    # the arguments of calls are sealed, and the index is not
+    plan = given_plan(payload["tool_traces"], calls, case["plan"])
     text = search_text(case["task"], plan, row["tools"], tags)
     searched = func.to_tsvector(cast(SEARCH_CONFIGURATION, REGCONFIG), text)
     errors = func.ts_filter(cases.c.search_vector, literal_column(f"'{{{ERRORS}}}'"))
     values = {"tags": tags, "search_vector": searched.concat(errors)}
-    changed = update(cases).where(*mine).values(values).returning(cases.c.agent_key)
-    agent_key = await connection.scalar(changed)
-    if agent_key is None:
-        raise NotFound("no such case")
-    await note(connection, author.change(agent_key, "update_case", case_id, tags=len(tags)))
+    await connection.execute(update(cases).where(*mine).values(values))
+    await note(connection, author.change(row["agent_key"], "update_case", case_id, tags=len(tags)))
 
 
 async def delete_case(connection: AsyncConnection, keyring: Keyring, author: Author, case_id: UUID) -> None:

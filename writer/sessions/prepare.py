@@ -10,7 +10,7 @@ from typing import Annotated, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from writer.blocks import as_chat, unread
-from writer.memories import text_of_turn
+from writer.memories import search_text, text_of_turn
 from writer.messages import Turn
 from writer.moment import Moment
 from writer.privacy.redact import Redaction, redact
@@ -49,6 +49,7 @@ class PreparedTurn:
 
     Attributes:
         message: the message, redacted and packed.
+        text: the text whose words are indexed; empty for a turn without content.
         said_at: the time of the turn; None: the time at which it is stored.
     """
 
@@ -82,7 +83,7 @@ def prepare_turns(turns: TurnsTold) -> PreparedTurns:
     messages = [{"content": None, **{name: turn[name] for name in turn if name != "time"}} for turn in raw["turns"]]
     clean, redactions = redact(messages)
     prepared = [
-        PreparedTurn(pack(message), text_of_turn(message), turn.time)
+        PreparedTurn(pack(message), search_text(text_of_turn(message)), turn.time)
         for message, turn in zip(clean, turns.turns, strict=True)
     ]
     warnings = unread([turn.content for turn in turns.turns])

@@ -18,9 +18,10 @@ from retrieval.tables.sessions import sessions, turns
 from tests.cluster import one_postgres
 from tests.fakes.openai_server import OpenAIServer
 from tests.writer.blocked import both_at_once
-from tests.writer.conftest import AGENT, PACE, Bank, MakeWorker, drain, keep
+from tests.writer.conftest import AGENT, PACE, Bank, MakeWorker, calls_on_the_loop, drain, keep
 from writer.facts.extract import MOST_OF_TURN
 from writer.facts.remove import close_fact, delete_fact
+from writer.privacy.seal import unseal_sized
 from writer.queue import statements
 from writer.queue.sessions import MOST_FACTS
 from writer.queue.worker import Worker
@@ -231,6 +232,17 @@ async def test_a_turn_that_cannot_be_read_is_left_out_and_hides_no_other(
     await drain(worker_on(server))
     assert await told(bank, user) == [(2, 1)]
     assert (await sessions_of(bank, user))["chat"].read_turns == 2
+
+
+async def test_turns_are_decrypted_for_facts_and_vectors_beside_the_event_loop(
+    bank: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str
+):
+    await say(bank, user, "chat", "I live in York.")
+    worker = worker_on(server)
+    with calls_on_the_loop(unseal_sized) as callers:
+        await drain(worker)
+    assert callers == []
+    assert await told(bank, user) == [(1, 1)]
 
 
 async def test_a_session_that_takes_its_workers_down_is_given_up_though_its_user_goes_on(

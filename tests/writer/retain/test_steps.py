@@ -1,4 +1,4 @@
-"""Steps of a run that is being deleted."""
+"""Steps of a run that is being deleted, and of one that ends."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -7,8 +7,9 @@ from uuid import uuid4
 import asyncpg
 
 from tests.writer.blocked import begin_blocked
-from tests.writer.conftest import Bank
-from tests.writer.under_way import run_row, take_step
+from tests.writer.conftest import Bank, calls_on_the_loop, keep, states
+from tests.writer.under_way import run_row, say, take_step
+from writer.privacy.seal import unseal_sized
 from writer.retain.under_way import lock_run
 from writer.rights.edit import delete_run
 
@@ -24,3 +25,13 @@ async def test_a_step_that_waited_for_the_deletion_of_its_run_begins_the_run_ane
             await delete_run(connection, bank.author(user), run_id)
         await taking
     assert (await run_row(bank, user, run_id)).step_count == 1
+
+
+async def test_the_steps_and_turns_of_a_run_that_ends_are_decrypted_beside_the_event_loop(bank: Bank, user: str):
+    await take_step(bank, user, run_id := uuid4())
+    await say(bank, user, "chat", "hello")
+    with calls_on_the_loop(unseal_sized) as callers:
+        await keep(bank, user, run_id=run_id, session_id="chat")
+    assert callers == []
+    (case,) = await states(bank, user)
+    assert case.tools == ["pour"]

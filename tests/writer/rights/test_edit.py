@@ -18,7 +18,8 @@ from retrieval.tables.decisions import decisions
 from retrieval.tables.profiles import profiles
 from tests.cluster import one_postgres
 from tests.fakes.openai_server import OpenAIServer
-from tests.writer.conftest import AGENT, Bank, MakeWorker, drain, keep, states
+from tests.writer.conftest import AGENT, Bank, MakeWorker, calls_on_the_loop, drain, keep, states
+from writer.privacy.seal import unseal_sized
 from writer.rights.edit import AT_ONCE, delete_case, set_profile, set_tags
 
 
@@ -30,6 +31,14 @@ async def test_new_tags_are_searched_for_as_well(bank: Bank, user: str):
     assert row.tags == ["new", "blue"]
     assert "'blue'" in row.search_vector
     assert "'old'" not in row.search_vector
+
+
+async def test_a_payload_is_decrypted_for_new_tags_beside_the_event_loop(bank: Bank, user: str):
+    (case_id,) = await bank.add(user, {"payload": {"tool_traces": []}})
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        with calls_on_the_loop(unseal_sized) as callers:
+            await set_tags(connection, bank.keyring, bank.author(user), case_id, ["blue"])
+    assert callers == []
 
 
 @pytest.mark.parametrize("taught", [False, True])
