@@ -120,6 +120,8 @@ DECISIONS_KEPT = timedelta(days=180)
 """Time after which a logged decision is deleted."""
 CONTEXTS_KEPT = timedelta(days=30)
 """Time after which a logged decision loses the text that it answered with; training does not read the text."""
+WITH_MANY_ROWS = 20
+"""Maximum number of sessions, or of runs, that one transaction deletes: each may have 10,000 turns or steps."""
 PROCEDURES_KEPT = 1_000
 """Maximum procedures of a profile, because every retrieve compares its query with the triggers of all procedures."""
 
@@ -129,10 +131,11 @@ class _Sweep:
     """One kind of rows that pruning removes.
 
     Attributes:
-        pick: the statement that selects the rows' ids, at most BATCH at a time.
+        pick: the statement that selects the rows' ids.
         why: the reason in the audit; None: the removal is not noted there.
         values: new columns of the rows; None: the rows are deleted.
         before: steps that come first in the same transaction, for the rows that refer to these.
+        batch: maximum number of rows that one transaction removes.
     """
 
     table: Table
@@ -140,6 +143,7 @@ class _Sweep:
     why: str | None = None
     values: Mapping[str, object] | None = None
     before: Sequence[Callable[[AsyncConnection, str, Sequence[UUID]], Awaitable[None]]] = ()
+    batch: int = BATCH
 
 
 async def prune_all(database: Database, *, now: datetime | None = None, kept: timedelta = KEPT) -> Counter[str]:
@@ -183,6 +187,7 @@ async def prune(
     detach = keep_without_case, forget_sources, keep_judgements
     long_pruned = older(mine, cases.c.pruned_at, now - kept).where(cases.c.status == "pruned")
     spoken = old_decisions(mine, now - CONTEXTS_KEPT).where(decisions.c.told.is_not(None))
+    silent = long_silent(mine, now, sessions.c.last_turn_at, "session_ttl_days")
     sweeps = [
         ("soft", _Sweep(cases, merged(mine), "merged", pruned)),
         ("soft", _Sweep(cases, expired(mine, now), "ttl", pruned, (forget_words, forget_sources))),
@@ -192,8 +197,8 @@ async def prune(
         ("", _Sweep(decisions, spoken, values={"told": None})),
         ("procedures", _Sweep(procedures, expired_procedures(mine, now), "ttl")),
         ("procedures", _Sweep(procedures, too_many_procedures(*mine, procedures_kept), "window")),
-        ("runs", _Sweep(runs, older(mine, runs.c.ended_at, now - kept), "ended")),
-        ("sessions", _Sweep(sessions, long_silent(mine, now, sessions.c.last_turn_at, "session_ttl_days"), "ttl")),
+        ("runs", _Sweep(runs, older(mine, runs.c.ended_at, now - kept), "ended", batch=WITH_MANY_ROWS)),
+        ("sessions", _Sweep(sessions, silent, "ttl", batch=WITH_MANY_ROWS)),
         ("facts", _Sweep(facts, long_silent(mine, now, facts.c.last_told_at, "ttl_days"), "ttl")),
         ("checkpoints", _Sweep(checkpoints, expired_checkpoints(mine, now), "ttl")),
     ]
@@ -209,18 +214,18 @@ async def prune(
 
 
 async def _sweep(database: Database, profile: Profile, sweep: _Sweep) -> int:
-    """Removes the rows of a sweep in transactions of at most BATCH rows, and returns the number of rows."""
-    done, table = 0, sweep.table
+    """Removes the rows of a sweep in transactions of at most ``sweep.batch`` rows; returns the number of rows."""
+    done, table, pick = 0, sweep.table, sweep.pick.limit(sweep.batch)
     owner = profile.user_sub, profile.agent_key
     while True:
         async with database.as_user(profile.user_sub, profile.seen_at) as connection:
             # the worker may be about to merge a run into a case that goes here
             await lock_profile(connection, *owner)
-            ids = picked = (await connection.scalars(sweep.pick)).all()
+            ids = picked = (await connection.scalars(pick)).all()
             if picked:  # a turn or a step may just be added to one of these, without the profile's lock
                 rows = select(table.c.id).where(table.c.user_sub == profile.user_sub, table.c.id.in_(picked))
                 await connection.execute(rows.order_by(*table.primary_key).with_for_update())
-                still = set((await connection.scalars(sweep.pick)).all())
+                still = set((await connection.scalars(pick)).all())
                 ids = [each for each in picked if each in still]
             for prepare in sweep.before if ids else ():
                 await prepare(connection, profile.user_sub, ids)
@@ -235,5 +240,5 @@ async def _sweep(database: Database, profile: Profile, sweep: _Sweep) -> int:
                 action = f"prune_{table.name.removesuffix('s')}"
                 await note(connection, *(Change.of(owner, "prune", action, each, why=sweep.why) for each in ids))
         done += len(ids)
-        if len(picked) < BATCH:
+        if len(picked) < sweep.batch:
             return done

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import asyncpg
 import pytest
 from sqlalchemy import event, func, insert, select
+from sqlalchemy.engine.interfaces import DBAPICursor
 from sqlalchemy.exc import DBAPIError
 
 from retrieval.errors import DatabaseUnavailable
@@ -14,8 +15,9 @@ from tests.cluster import one_postgres
 from tests.writer.conftest import Bank
 from tests.writer.pruned_banks import DAY, NOW, days_ago, reasons
 from tests.writer.refused import refused_updates
+from tests.writer.under_way import say
 from writer.upkeep.expiry import BATCH
-from writer.upkeep.prune import prune, prune_all
+from writer.upkeep.prune import WITH_MANY_ROWS, prune, prune_all
 
 
 async def test_pruning_again_changes_nothing(bank: Bank, user: str):
@@ -47,6 +49,28 @@ async def test_a_pruned_case_is_deleted_for_good_when_its_time_is_over(bank: Ban
     assert await bank.ids(user, "pruned") == set()
     assert sorted((await reasons(bank, user)).values()) == ["deleted"]  # both entries are about one case
     assert (await bank.counts(user))["audit"] == 2
+
+
+@one_postgres
+async def test_few_sessions_are_deleted_at_a_time_because_each_may_have_thousands_of_turns(
+    bank: Bank, user: str, owner: asyncpg.Connection
+):
+    number = 2 * WITH_MANY_ROWS + 1
+    for each in range(number):
+        await say(bank, user, f"chat {each}", "hello")
+    await owner.execute("UPDATE sessions SET last_turn_at = now() - interval '3 days' WHERE user_sub = $1", user)
+    await bank.set_profile(user, session_ttl_days=1)
+    deleted: list[int] = []
+    engine = bank.database.engine.sync_engine
+
+    def see(_connection: object, cursor: DBAPICursor, statement: str, *_: object) -> None:
+        if statement.startswith("DELETE FROM sessions"):
+            deleted.append(cursor.rowcount)
+
+    event.listen(engine, "after_cursor_execute", see)
+    assert await prune(bank.database, bank.profile(user)) == Counter(sessions=number)
+    event.remove(engine, "after_cursor_execute", see)
+    assert deleted == [WITH_MANY_ROWS, WITH_MANY_ROWS, 1]
 
 
 @one_postgres
