@@ -1,6 +1,6 @@
 """SQL that selects the rows of a profile to remove: merged cases, rows unused for too long, old decisions and runs.
 
-Each statement selects the ids of at most BATCH rows, the oldest first.
+Each statement selects the rows' ids, the oldest first.
 """
 
 from datetime import datetime
@@ -15,8 +15,6 @@ from retrieval.tables.procedures import procedures
 from retrieval.tables.profiles import profiles
 from retrieval.tables.runs import checkpoints
 
-BATCH = 1_000
-"""Maximum number of rows that one transaction prunes."""
 LAST_USED = func.greatest(cases.c.created_at, cases.c.last_used_at)  # greatest ignores NULL
 
 
@@ -34,7 +32,7 @@ def old_decisions(owner: tuple[str, str], moment: datetime) -> Select[UUID]:
     profile = exists().where(profiles.c.user_sub == user_sub, profiles.c.agent_key == decisions.c.agent_key)
     mine = decisions.c.user_sub == user_sub, or_(decisions.c.agent_key == agent_key, ~profile)
     old = select(decisions.c.id).where(*mine, decisions.c.created_at < moment)
-    return old.order_by(decisions.c.created_at, decisions.c.id).limit(BATCH)
+    return old.order_by(decisions.c.created_at, decisions.c.id)
 
 
 def merged(owner: tuple[str, str]) -> Select[UUID]:
@@ -75,7 +73,7 @@ def _oldest(
     owner: tuple[str, str], table: Any, order: ColumnElement[Any], *conditions: ColumnElement[bool]
 ) -> Select[UUID]:
     ids = select(table.c.id).where(*_of(owner, table), *conditions)
-    return (ids if order is table.c.id else ids.order_by(order)).order_by(table.c.id).limit(BATCH)
+    return (ids if order is table.c.id else ids.order_by(order)).order_by(table.c.id)
 
 
 def _of(owner: tuple[str, str], table: Table) -> tuple[ColumnElement[bool], ColumnElement[bool]]:

@@ -28,7 +28,6 @@ from writer.references import REFERENCES, clear_references
 from writer.rewards.credit import keep_credit
 from writer.rewards.proof import keep_judgements
 from writer.upkeep.expiry import (
-    BATCH,
     LAST_USED,
     expired,
     expired_checkpoints,
@@ -39,12 +38,14 @@ from writer.upkeep.expiry import (
     older,
 )
 
+BATCH = 1_000
+"""Maximum number of rows that one transaction prunes, unless each may have thousands of others."""
 STALEST = 0.25
 """Freshness of the case that was used longest ago, 0 to 1; the case used last has 1."""
 
 
 def crowded_out(user_sub: str, agent_key: str) -> Select[UUID]:
-    """Returns a statement that selects BATCH ready cases beyond the profile's ``window_size``, worst first."""
+    """Returns a statement that selects the ready cases beyond the profile's ``window_size``, worst first."""
     bank = retention(user_sub, agent_key)
     best_first = bank.c.retention.desc(), bank.c.last_used.desc(), bank.c.id.desc()
     ranked = select(bank.c.id, func.row_number().over(order_by=best_first).label("rank")).cte("ranked")
@@ -53,11 +54,11 @@ def crowded_out(user_sub: str, agent_key: str) -> Select[UUID]:
         .where(profiles.c.user_sub == user_sub, profiles.c.agent_key == agent_key)
         .scalar_subquery()
     )
-    return select(ranked.c.id).where(ranked.c.rank > window).order_by(ranked.c.rank.desc()).limit(BATCH)
+    return select(ranked.c.id).where(ranked.c.rank > window).order_by(ranked.c.rank.desc())
 
 
 def too_many_procedures(user_sub: str, agent_key: str, kept: int) -> Select[UUID]:
-    """Returns a statement that selects BATCH procedures beyond the ``kept`` best, the worst first; never a pinned one.
+    """Returns a statement that selects the procedures beyond the ``kept`` best, the worst first; never a pinned one.
 
     A procedure's worth is the Beta(1, 1) posterior mean of the rewards of its uses, times its freshness, which is
     computed as for a case, see ``retention``.
@@ -73,7 +74,7 @@ def too_many_procedures(user_sub: str, agent_key: str, kept: int) -> Select[UUID
     best_first = worth.c.pinned.desc(), worth.c.worth.desc(), worth.c.id.desc()
     ranked = select(worth, func.row_number().over(order_by=best_first).label("rank")).subquery()
     crowded = select(ranked.c.id).where(ranked.c.rank > kept, ~ranked.c.pinned)
-    return crowded.order_by(ranked.c.rank.desc()).limit(BATCH)
+    return crowded.order_by(ranked.c.rank.desc())
 
 
 def retention(user_sub: str, agent_key: str) -> CTE:
@@ -203,7 +204,7 @@ async def prune(
         ("checkpoints", _Sweep(checkpoints, expired_checkpoints(mine, now), "ttl")),
     ]
     async with database.as_user(user_sub, profile.seen_at) as connection:  # mostly there is nothing to remove
-        rows = [sweep.pick.order_by(None).limit(None).exists() for _, sweep in sweeps]
+        rows = [sweep.pick.order_by(None).exists() for _, sweep in sweeps]
         due = (await connection.execute(select(*rows))).one()
     done = Counter[str]()
     for (name, sweep), is_due in zip(sweeps, due, strict=True):

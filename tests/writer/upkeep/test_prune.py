@@ -16,8 +16,7 @@ from tests.writer.conftest import Bank
 from tests.writer.pruned_banks import DAY, NOW, days_ago, reasons
 from tests.writer.refused import refused_updates
 from tests.writer.under_way import say
-from writer.upkeep.expiry import BATCH
-from writer.upkeep.prune import WITH_MANY_ROWS, prune, prune_all
+from writer.upkeep.prune import BATCH, WITH_MANY_ROWS, prune, prune_all
 
 
 async def test_pruning_again_changes_nothing(bank: Bank, user: str):

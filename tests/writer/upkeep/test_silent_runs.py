@@ -16,7 +16,7 @@ from tests.writer.blocked import both_at_once
 from tests.writer.conftest import Bank, MakeWorker, drain, states
 from tests.writer.under_way import run_row, take_step
 from writer.rights.edit import delete_case
-from writer.upkeep.expiry import BATCH
+from writer.upkeep.prune import BATCH
 from writer.upkeep.silent_runs import abort_all
 
 
