@@ -2,7 +2,8 @@
 
 By day, a profile is due when its new cases are a twentieth of the cases of its last replay. The cost of a replay grows
 with the number of cases, and so does the number of new cases between two replays. At night, a profile is due if a case
-is new or gone, or was changed, as by a reward.
+is new or gone, was changed, as by a reward, or got a vector, as of another embedding model, or if another version of
+casebank stored the last replay.
 """
 
 import asyncio
@@ -11,7 +12,7 @@ from dataclasses import asdict, dataclass
 from datetime import date, datetime
 
 import numpy as np
-from sqlalchemy import REAL, and_, cast, delete, func, select
+from sqlalchemy import REAL, and_, cast, delete, exists, func, select
 from sqlalchemy.dialects.postgresql import ARRAY, insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -79,7 +80,15 @@ async def _is_due(connection: AsyncConnection, profile: Profile, *, at_night: bo
         return new > 0 and new >= FRESH * known.runs
     of_these = func.count().filter(cases.c.updated_at > known.created_at), func.count().filter(and_(*_READ))
     changed, left = (await connection.execute(select(*of_these).where(*mine))).one()
-    return new > 0 or changed > 0 or min(left, NEWEST) < known.runs
+    of_profile = case_embeddings.c.user_sub == profile.user_sub, case_embeddings.c.agent_key == profile.agent_key
+    embedded = select(exists().where(*of_profile, case_embeddings.c.created_at > known.created_at))
+    return (
+        new > 0
+        or changed > 0
+        or min(left, NEWEST) < known.runs
+        or bool(await connection.scalar(embedded))
+        or await stored_replay(connection, profile.user_sub, profile.agent_key) is None
+    )
 
 
 def _newest(profile: Profile) -> Rows:

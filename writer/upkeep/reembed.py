@@ -13,7 +13,7 @@ from retrieval.ports import Embedder, embed_accepted
 from retrieval.tables.cases import case_embeddings, cases
 from retrieval.tables.memories import memories
 from retrieval.tables.procedures import procedures
-from retrieval.tables.profiles import profiles
+from retrieval.tables.profiles import profiles, replays
 from retrieval.telemetry import log
 from writer.analysis.placeholders import without_placeholders
 from writer.privacy.keys import Keyring
@@ -165,7 +165,10 @@ async def _switch(database: Database, model: str, profile: Profile, blank: Colle
         if (await connection.execute(unembedded(user_sub, agent_key, model, blank).limit(1))).first() is not None:
             return False
         chosen = update(profiles).where(profiles.c.user_sub == user_sub, profiles.c.agent_key == agent_key)
-        await connection.execute(chosen.values(embedding_model=model))
+        other_model = chosen.where(profiles.c.embedding_model.is_distinct_from(model))
+        if (await connection.execute(other_model.values(embedding_model=model))).rowcount:
+            replayed = update(replays).where(replays.c.user_sub == user_sub, replays.c.agent_key == agent_key)
+            await connection.execute(replayed.values(unlike=None))  # the old model's; the next replay measures again
         others = delete(case_embeddings).where(
             case_embeddings.c.user_sub == user_sub,
             case_embeddings.c.agent_key == agent_key,

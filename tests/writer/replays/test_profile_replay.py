@@ -27,12 +27,14 @@ from tests.policy.banks import moves, shop, terms
 from tests.writer.conftest import AGENT, DIMENSION, Bank, MakeWorker, drain, keep
 from tests.writer.runs import call
 from tests.writer.trainings import never
+from tests.writer.upkeep.test_reembed import Space
 from writer.profiles import Profile
 from writer.replays import profile_replay as module
 from writer.replays.profile_replay import NEWEST, SPOKEN, StoredReplay, history_of, replay_if_due
 from writer.rights.erase import erase
 from writer.training.candidates import Recipe
 from writer.training.nightly import learn
+from writer.upkeep.reembed import reembed
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -157,6 +159,27 @@ async def test_at_night_what_users_said_of_old_runs_since_is_learned(bank: Bank,
     assert await due(bank, user, at_night=True)
     assert unpack_fit((await stored(bank, user))[0].fit).mostly_proven
     assert not await due(bank, user, at_night=True)
+
+
+async def test_the_night_after_its_cases_got_new_vectors_a_profile_is_replayed_by_them(bank: Bank, user: str):
+    await bank.add(user, *runs(20))
+    assert await due(bank, user)
+    assert await reembed(bank.database, Space("new"), bank.profile(user)) == 20
+    assert not await due(bank, user)
+    assert await due(bank, user, at_night=True)
+    assert not await due(bank, user, at_night=True)
+
+
+@pytest.mark.parametrize("unread", [{"fit": b"of another version"}, {"tallies": {}}])
+async def test_the_night_replays_anew_what_another_version_stored(unread: dict[str, Any], bank: Bank, user: str):
+    await bank.add(user, *runs(20))
+    assert await due(bank, user)
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        await connection.execute(update(replays).where(replays.c.user_sub == user).values(unread))
+    assert not await due(bank, user)
+    assert await due(bank, user, at_night=True)
+    (row,) = await stored(bank, user)
+    assert (unpack_fit(row.fit).order, set(row.tallies)) == (row.serves, {*ORDERS, CHOICE})
 
 
 async def test_a_replay_that_read_earlier_does_not_replace_a_later_one(bank: Bank, user: str):

@@ -18,12 +18,13 @@ from retrieval.errors import EmbedderRefused, EmbedderUnavailable
 from retrieval.ports import Vectors, embedder_inputs
 from retrieval.tables.cases import case_embeddings, cases
 from retrieval.tables.procedures import procedures
-from retrieval.tables.profiles import profiles
+from retrieval.tables.profiles import profiles, replays
 from tests.conftest import new_database
 from tests.writer.conftest import AGENT, Bank
 from tests.writer.pruned_banks import mark_pruned
 from writer.privacy.keys import Keyring
 from writer.profiles import Profile
+from writer.replays.profile_replay import replay_if_due
 from writer.upkeep.reembed import reembed, reembed_all, unembedded
 from writer.upkeep.reseal import reseal_all
 
@@ -84,6 +85,18 @@ async def test_the_old_space_serves_until_the_switch_which_is_one_step(bank: Ban
     assert during == [("old", 10)] * 3
     assert told == [4, 4, 2]
     assert (await spaces(bank, user), await chosen(bank, user)) == ({"new": 10}, "new")
+
+
+async def test_the_switch_forgets_how_near_the_old_vectors_of_unlike_cases_were(bank: Bank, user: str):
+    await old_bank(bank, user, 3)
+    assert await replay_if_due(bank.database, bank.profile(user)) is not None
+    measured = select(replays.c.unlike).where(replays.c.user_sub == user)
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        await connection.execute(update(replays).where(replays.c.user_sub == user).values(unlike=0.8))
+    assert await reembed(bank.database, Space("old", 4), bank.profile(user)) == 0
+    assert [row.unlike for row in await bank.read(user, measured)] == [0.8]
+    assert await reembed(bank.database, Space("new"), bank.profile(user)) == 3
+    assert [row.unlike for row in await bank.read(user, measured)] == [None]
 
 
 async def test_an_interrupted_run_goes_on_where_it_stopped(bank: Bank, user: str):
