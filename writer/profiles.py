@@ -1,6 +1,6 @@
 """Profiles, the settings of one user for one agent: lists all for upkeep, and locks one while its cases change."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
@@ -69,6 +69,12 @@ async def _in_pages(database: Database, owners: Select[str, str], *key: Column[s
         if len(page) < PAGE:
             return
         after = (page[-1].user_sub, page[-1].agent_key)[: len(key)]
+
+
+async def each_of(profiles: Iterable[Profile]) -> AsyncIterator[Profile]:
+    """Yields these profiles, in their order."""
+    for profile in profiles:
+        yield profile
 
 
 Result = TypeVar("Result")

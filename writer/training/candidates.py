@@ -1,7 +1,7 @@
 """Trains candidates, policies for a trial, of all due profiles at once; each is measured before it is stored."""
 
 import hashlib
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 
 from sqlalchemy.exc import IntegrityError
@@ -17,7 +17,7 @@ from policy.weights import pack
 from retrieval.database.database import Database
 from retrieval.errors import UserErased
 from retrieval.ranking.policies import DIFFERS
-from writer.profiles import Profile
+from writer.profiles import Profile, each_of, in_every_profile
 from writer.training import lifecycle
 from writer.training.decision_log import read
 from writer.training.result import TrainingOutcome, TrainingResult
@@ -80,6 +80,9 @@ async def train_candidates(database: Database, due: Sequence[Learner], recipe: R
     """Trains a candidate for every due profile, all at once, and yields each profile's result.
 
     A head that is trained on the earlier decisions is measured on the later ones; the candidate is trained on all.
+
+    Raises:
+        DatabaseUnavailable, Exception: see ``in_every_profile``; the candidates of the other profiles are stored.
     """
     start = untrained(len(CASE), len(QUERY), MEMBERS)
     seeds = [seed_of(each.profile, recipe.seed) for each in due]
@@ -88,22 +91,36 @@ async def train_candidates(database: Database, due: Sequence[Learner], recipe: R
         [each.examples.take(~rows) for each, rows in zip(due, late, strict=True)], seeds, start
     )
     heads = recipe.train_heads([each.examples for each in due], seeds, start)
-    for each, rows, head, measured in zip(due, late, heads, earlier, strict=True):
-        if head.is_finite and measured.is_finite:
-            blend = len(each.examples) / (len(each.examples) + HALF)
-            loss = held_out_log_loss(each.examples.take(rows), measured, blend)
-            yield await _store(database, each, head, blend, loss)
-        else:
-            user_sub, agent_key = each.profile.user_sub, each.profile.agent_key
-            yield TrainingResult(user_sub, agent_key, "diverged", decisions=len(each.examples))
+    trained = {
+        each.profile: (each, each.examples.take(rows), head, measured)
+        for each, rows, head, measured in zip(due, late, heads, earlier, strict=True)
+    }
+
+    async def store(profile: Profile) -> TrainingResult:
+        return await _store(database, *trained[profile])
+
+    async for result in in_every_profile(database, store, each_of(trained)):
+        yield result
 
 
 async def _store(
-    database: Database, learner: Learner, head: Head, blend: float, loss: Mapping[str, float]
+    database: Database, learner: Learner, held_out: Examples, head: Head, measured: Head
 ) -> TrainingResult:
-    """Stores a trained policy as a candidate, or as rejected, and returns the profile's result."""
+    """Stores a trained policy as a candidate, or as rejected, and returns the profile's result.
+
+    Args:
+        database: the database.
+        learner: the profile and all its examples.
+        held_out: the examples on which ``measured`` was not trained.
+        head: the head of the policy, trained on all examples.
+        measured: the head that was trained on the other examples.
+    """
     profile, count = learner.profile, len(learner.examples)
     user_sub, agent_key = profile.user_sub, profile.agent_key
+    if not (head.is_finite and measured.is_finite):
+        return TrainingResult(user_sub, agent_key, "diverged", decisions=count)
+    blend = count / (count + HALF)
+    loss = held_out_log_loss(held_out, measured, blend)
     try:
         async with database.as_user(user_sub, profile.seen_at) as connection:
             live = await lifecycle.live_policies(connection, user_sub, agent_key)

@@ -15,7 +15,7 @@ from retrieval.database.database import Database
 from retrieval.errors import UserErased
 from retrieval.tables.profiles import policies as stored
 from retrieval.tables.profiles import profiles
-from writer.profiles import Profile, in_every_profile
+from writer.profiles import Profile, each_of, in_every_profile
 from writer.replays.profile_replay import replay_if_due
 from writer.training import lifecycle
 from writer.training.candidates import Demand, Learner, Recipe, train_candidates
@@ -46,7 +46,7 @@ async def learn(database: Database, recipe: Recipe, only: Profile | None = None)
     due: list[Learner] = []
     failed: Exception | None = None
     try:
-        async for decided in in_every_profile(database, decide, None if only is None else _alone(only)):
+        async for decided in in_every_profile(database, decide, None if only is None else each_of([only])):
             if isinstance(decided, Learner):
                 due.append(decided)
             else:
@@ -58,10 +58,6 @@ async def learn(database: Database, recipe: Recipe, only: Profile | None = None)
             yield result
     if failed is not None:
         raise failed
-
-
-async def _alone(profile: Profile) -> AsyncIterator[Profile]:
-    yield profile
 
 
 async def _judge(database: Database, profile: Profile, demand: Demand) -> TrainingResult | Learner:

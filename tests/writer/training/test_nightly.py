@@ -143,17 +143,26 @@ async def test_a_profile_of_another_agent_has_a_policy_of_its_own(bank: Bank, us
     assert first.weights != second.weights
 
 
-async def test_a_profile_whose_log_cannot_be_read_keeps_no_other_from_its_training(alone: tuple[Bank, str]):
-    bank, _ = alone
+async def cut_log(database: Database, user: str) -> None:
+    """Cuts the features of the user's decisions, so that the log cannot be read."""
+    async with database.as_user(user, datetime.now(UTC)) as connection:
+        await connection.execute(update(decisions).where(decisions.c.user_sub == user).values(features=b"cut"))
+
+
+@pytest.mark.parametrize("when", ["before the training", "during the training"])
+async def test_a_profile_whose_log_cannot_be_read_keeps_no_other_from_its_training(when: str, alone: tuple[Bank, str]):
+    bank, url = alone
     users = [f"user-{number}" for number in range(3)]
     for each in users:
         await log(bank, each, seen())
-    async with bank.database.as_user(users[1], datetime.now(UTC)) as connection:
-        await connection.execute(update(decisions).where(decisions.c.user_sub == users[1]).values(features=b"cut"))
+    fit = meanwhile(url, lambda database: cut_log(database, users[1]))
+    if when == "before the training":
+        fit = quick
+        await cut_log(bank.database, users[1])
     found = {}
 
     async def train() -> None:
-        async for each in learn(bank.database, Recipe(quick, LITTLE)):
+        async for each in learn(bank.database, Recipe(fit, LITTLE)):
             found[each.user_sub] = each.version
 
     with pytest.raises(ValueError, match="buffer size"):
