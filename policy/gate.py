@@ -32,7 +32,7 @@ from policy.evaluate import (
 )
 from policy.logged import Logged, Target
 from policy.reliability import Calibration, Segment, calibration, segments
-from policy.verdict import Check, GateOutcome, GateSettings, Outlook, Verdict
+from policy.verdict import ENDED, Check, GateOutcome, GateSettings, Outlook, Verdict
 
 TESTED = ((CANDIDATE, DEFAULT), (CANDIDATE, SERVING), (DEFAULT, SERVING))
 """The differences of policies that a trial tests: the first two decide on a promotion, the last one on a rollback."""
@@ -93,6 +93,8 @@ def judge(logged: Logged, contest: Contest, settings: GateSettings | None = None
     checks += _serving_checks(courses)
     outlook = _outlook(checks, courses, len(log.reward), sufficient=sufficient)
     outcome = _outcome(checks, outlook, len(log.reward), settings, sufficient=sufficient)
+    if outcome not in {"promote", "insufficient evidence"}:
+        outlook = ENDED
     groups = len(np.unique(log.group))
     return Verdict(
         outcome,
@@ -119,9 +121,11 @@ def _outcome(
         return "promote"
     if "serving is not worse" in failed:
         return "roll back"
+    if decisions >= settings.spending.longest:
+        return "keep"
     if not sufficient:
         return "insufficient evidence"
-    if failed - {f"better than {other}" for other in (DEFAULT, SERVING)} or decisions >= settings.spending.longest:
+    if failed - {f"better than {other}" for other in (DEFAULT, SERVING)}:
         return "keep"
     is_futile = outlook.chance is not None and outlook.chance < settings.futility
     return "futile" if is_futile else "insufficient evidence"

@@ -98,6 +98,10 @@ class Outlook:
         return f"{self.more} more decisions{chance}" if self.more else "won"
 
 
+ENDED = Outlook(None, 0.0)
+"""Prospects of a trial that ended without a promotion."""
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """Verdict of the gate on a candidate, with every number behind it.
@@ -143,5 +147,8 @@ class Verdict:
 
 
 def trial_of(stored: Mapping[str, Any] | None) -> Verdict | None:
-    """Returns the verdict on a trial from its stored JSON; None: there is none, or an older version stored it."""
-    return Verdict.from_json(stored) if stored and stored.get("outlook") else None
+    """Returns the verdict on a trial from its stored JSON; None: there is none, or this version cannot read it."""
+    try:
+        return None if stored is None else Verdict.from_json(stored)
+    except ValueError:  # another version stored it in another form
+        return None

@@ -1,5 +1,6 @@
 """Routes for learned policies: list them with their verdicts, start a training, roll back."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -14,7 +15,7 @@ from app.schemas.fields import Real
 from app.schemas.responses import response_of
 from app.training.processes import Trainings
 from policy.decide import REPLAYED
-from policy.verdict import trial_of
+from policy.verdict import ENDED, trial_of
 from retrieval.database.rows import AnyRow
 from retrieval.errors import NotFound
 from retrieval.pages import listing
@@ -153,6 +154,8 @@ def _shown(row: AnyRow) -> PolicyOut:
     trial = trial_of(row.verdict)
     if trial is None:
         return shown
+    if row.status != "candidate" and trial.outlook.more:  # it was ended by hand
+        trial = replace(trial, outlook=ENDED)
     looks = [
         response_of(LookOut, look, difference=name) for name, course in trial.courses.items() for look in course.looks
     ]

@@ -8,7 +8,7 @@ from bench.gate.canary import Scenario, canary
 from policy.gate import Contest, judge
 from policy.logged import Logged, Target
 from policy.spending import Spending
-from policy.verdict import GateSettings, Outlook, Verdict
+from policy.verdict import ENDED, GateSettings, Outlook, Verdict, trial_of
 from tests.policy.worlds import two_arms
 
 FAST = GateSettings(resamples=400)
@@ -20,7 +20,8 @@ def failed(verdict: Verdict) -> set[str]:
 
 def empty():
     none = np.zeros(0)
-    return Logged(none, none, none.astype(int), none.astype(int)), Contest(*[Target(none)] * 3)
+    log = Logged(none, none, none.astype(int), none.astype(int), np.zeros((0, 0)))
+    return log, Contest(*[Target(none)] * 3)
 
 
 def test_a_clear_winner_is_promoted_and_every_check_is_named():
@@ -76,7 +77,15 @@ def test_without_enough_of_its_slates_the_verdict_says_how_many_decisions_that_t
 
 def test_at_its_end_a_trial_that_was_not_won_is_over():
     short = replace(FAST, spending=Spending(soon=500, longest=1_000), futility=0.0)
-    assert judge(*two_arms(n=1_000, uplift=0.0), short).outcome == "keep"
+    verdict = judge(*two_arms(n=1_000, uplift=0.0), short)
+    assert (verdict.outcome, verdict.outlook.sentence()) == ("keep", "not to be won")
+
+
+def test_at_its_end_a_trial_without_enough_evidence_is_over_and_asks_for_no_more():
+    short = replace(FAST, spending=Spending(soon=200, longest=400))
+    assert judge(*two_arms(n=399), short).outlook.more > 0
+    verdict = judge(*two_arms(n=400), short)
+    assert (verdict.outcome, verdict.outlook) == ("keep", ENDED)
 
 
 def test_a_winner_that_passed_but_seems_worse_by_now_is_not_promoted():
@@ -88,10 +97,12 @@ def test_a_winner_that_passed_but_seems_worse_by_now_is_not_promoted():
         logged_propensity=np.tile(good.logged_propensity, 2),
         group=np.arange(2_000) // 2,
         segment=np.zeros(2_000, int),
+        covariates=np.zeros((2_000, 0)),
     )
     arm = contest.candidate.target_probability
     other = two_arms(n=1_000, uplift=-0.6, seed=1)[1]
-    candidate = Target(np.concatenate((arm, other.candidate.target_probability)), predicted=np.full(2_000, 0.3))
+    predicted = np.concatenate((contest.candidate.predicted, np.maximum(other.candidate.predicted, 0)))
+    candidate = Target(np.concatenate((arm, other.candidate.target_probability)), predicted)
     default = Target(np.concatenate((contest.default.target_probability, other.default.target_probability)))
     log = replace(
         log,
@@ -104,7 +115,7 @@ def test_a_winner_that_passed_but_seems_worse_by_now_is_not_promoted():
     verdict = judge(log, Contest(candidate, default, default), FAST)
     assert verdict.courses["candidate - default"].passing is not None
     assert "better than default" in failed(verdict)
-    assert verdict.outcome != "promote"
+    assert verdict.outcome == "insufficient evidence"
     assert verdict.outlook.sentence() == "nobody can say yet"
 
 
@@ -127,7 +138,7 @@ def test_a_tiny_effective_sample_is_refused_and_nothing_is_estimated():
 
 
 def test_weights_on_a_few_rows_are_refused_however_many_rows_there_are():
-    logged, contest = two_arms(n=5000)
+    logged, contest = two_arms(n=3_999)
     propensity = logged.logged_propensity.copy()
     propensity[:5] = 1e-4
     verdict = judge(replace(logged, logged_propensity=propensity), contest, FAST)
@@ -136,7 +147,7 @@ def test_weights_on_a_few_rows_are_refused_however_many_rows_there_are():
 
 
 def test_a_policy_whose_slates_were_never_logged_is_refused_though_its_sample_is_large():
-    logged, contest = two_arms(n=4000)
+    logged, contest = two_arms(n=3_999)
     agree = contest.candidate.target_probability == contest.default.target_probability
     only = replace(contest, candidate=replace(contest.candidate, target_probability=agree.astype(float)))
     verdict = judge(logged, only, FAST)
@@ -183,6 +194,15 @@ def test_rewards_missing_by_arm_are_refused():
     verdict = judge(replace(logged, reward=np.where(silent, np.nan, logged.reward)), contest, FAST)
     assert verdict.outcome == "insufficient evidence"
     assert failed(verdict) == {"missing rewards"}
+
+
+def test_a_trial_that_broken_promises_end_needs_no_further_decisions():
+    verdicts = (judge(*two_arms(n=500, uplift=0.1, share=0.5, seed=seed), FAST) for seed in range(20))
+    seed = next(seed for seed, each in enumerate(verdicts) if each.outlook.more)
+    log, contest = two_arms(n=500, uplift=0.1, share=0.5, seed=seed)
+    boastful = replace(contest.candidate, predicted=np.full(500, 0.99))
+    verdict = judge(log, replace(contest, candidate=boastful), FAST)
+    assert (verdict.outcome, verdict.outlook) == ("keep", ENDED)
 
 
 def test_broken_promises_keep_a_winner_out():
@@ -256,6 +276,14 @@ def test_an_earlier_verdict_with_further_numbers_is_read_without_them():
     stored["calibration"] |= {"brier": 0.2}
     stored["segments"] = [each | {"shrunk": 0.1} for each in stored["segments"]]
     assert Verdict.from_json(stored) == verdict
+
+
+@pytest.mark.parametrize("other", [{"estimates": {"candidate": {"dr": 0.5}}}, {"outlook": None}])
+def test_a_verdict_that_another_version_stored_in_another_form_is_none(other: dict[str, object]):
+    stored = judge(*two_arms(), FAST).as_json()
+    assert trial_of(stored).outcome == "promote"
+    assert trial_of(stored | other) is None
+    assert trial_of(None) is None
 
 
 def test_the_same_log_and_seed_give_the_same_verdict_to_the_last_digit():

@@ -1,7 +1,7 @@
 """Judges policies by the log of decisions: the gate's verdict on a trial, and the watch over the policy in service."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from policy.decide import CANDIDATE, SERVING, Policy
 from policy.gate import Contest, judge
-from policy.verdict import GateOutcome, Verdict
+from policy.verdict import ENDED, GateOutcome, Verdict
 from policy.watch import BEGIN, watch
 from policy.weights import WeightsError
 from retrieval.ranking.policies import name_of, policy_of
@@ -105,11 +105,11 @@ def _judged(
     default = target(trial, None)
     serving = target(trial, sound[SERVING][1]) if SERVING in sound else default
     verdict = judge(logged(trial), Contest(target(trial, candidate), serving, default))
-    status = ENDS.get(verdict.outcome)
-    if verdict.decisions >= verdict.settings.spending.longest or len(trial) >= MOST_DECISIONS:
-        status = status or "rejected"  # the log reaches no farther back: its looks could not be taken again
+    if verdict.outcome == "insufficient evidence" and len(trial) >= MOST_DECISIONS:
+        # the log reaches no farther back: its looks could not be taken again
+        verdict = replace(verdict, outcome="keep", outlook=ENDED)
     result = TrainingResult(row.user_sub, row.agent_key, verdict.outcome, row.version, verdict.decisions, verdict)
-    return Transition(row, status, {"verdict": verdict.as_json()}), result
+    return Transition(row, ENDS.get(verdict.outcome), {"verdict": verdict.as_json()}), result
 
 
 def policy_in(row: PolicyRow | None) -> Policy | None:

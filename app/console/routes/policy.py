@@ -1,7 +1,5 @@
 """Page of the policy: the one in service, its trial, the checks of the gate, and the rollback."""
 
-from contextlib import suppress
-
 from fastapi import APIRouter, HTTPException, Request, Response
 
 from app.console.charts import Axes, Chart, Point, Series, chart
@@ -10,7 +8,7 @@ from app.console.routes.bank import be_sure
 from app.routes.bank import get_profile
 from app.routes.policy import get_policy, roll_back_policy
 from app.schemas.bank import AgentIn
-from policy.verdict import Verdict
+from policy.verdict import Verdict, trial_of
 from writer.training.candidates import Demand
 
 router = APIRouter(prefix=f"{ROOT}/policy", route_class=Page, include_in_schema=False)
@@ -28,10 +26,7 @@ async def policy_page(request: Request, looking: Looking) -> Response:
     known = await get_policy(looking.agent, looking.parts, looking.author)
     profile = await get_profile(looking.agent, looking.parts, looking.author)
     judged = next((each for each in known.policies if each.verdict), None)
-    verdict = None
-    if judged is not None and judged.verdict is not None:
-        with suppress(ValueError):  # another version of the gate may have stored it in another form
-            verdict = Verdict.from_json(judged.verdict)
+    verdict = trial_of(judged.verdict if judged else None)
     return show(
         request,
         "policy.html",

@@ -142,6 +142,10 @@ async def test_a_trial_tells_what_each_look_said_and_how_many_decisions_it_still
     looks = verdict.courses["candidate - default"].looks
     assert [(look["decisions"], look["z"]) for look in mine] == [(look.decisions, look.z) for look in looks]
     assert not any(look["passed"] or look["z"] >= look["bound"] for look in mine)
+    async with alice.service.runtime.database.as_user(alice.name, datetime.now(UTC)) as connection:
+        await lifecycle.set_status(connection, row, "rolled_back")
+    ended = (await seen(alice))["policies"][0]["trial"]
+    assert (ended["decisions"], ended["more"], ended["more_days"], ended["chance"]) == (500, None, None, 0)
 
 
 async def test_a_rollback_takes_the_policy_and_its_trial_out_of_service_once(alice: User):

@@ -5,17 +5,21 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
+import numpy as np
 import pytest
 from sqlalchemy import insert, select
 
 from policy.decide import CANDIDATE, DEFAULT, SERVING, Budget
+from policy.verdict import ENDED
 from retrieval.tables.decisions import decisions, rewards
 from tests.logs import TRUTH, draw
 from tests.policies import stored
 from tests.writer.conftest import AGENT, Bank
 from tests.writer.trainings import CANARY, give, learnt, log, never, on_trial, rows, statuses
 from writer.training.candidates import Demand
-from writer.training.decision_log import read
+from writer.training.decision_log import MOST_DECISIONS, read
+from writer.training.lifecycle import live_policies
+from writer.training.trial import transitions_of
 
 
 async def test_a_clear_winner_is_promoted_with_its_numbers_and_reasons(bank: Bank, user: str):
@@ -56,6 +60,18 @@ async def test_a_trial_that_cannot_be_won_ends_early_and_says_so(bank: Bank, use
     assert found.outcome in {"futile", "keep"}
     assert any("futile: the chance to pass" in reason for reason in found.verdict.reasons)
     assert await statuses(bank, user) == ["rejected"]
+
+
+async def test_a_trial_whose_beginning_leaves_the_log_is_over_and_asks_for_no_more(bank: Bank, user: str):
+    assert (await on_trial(bank, user, 1, CANARY)).outcome == "insufficient evidence"
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        live, known = await live_policies(connection, user, AGENT), await read(connection, user, AGENT)
+    known = [replace(each, reward=np.nan) for each in known]
+    (goes_on,), told = transitions_of(live, known * (MOST_DECISIONS - 1))
+    assert (goes_on.status, told.outcome) == (None, "insufficient evidence")
+    (over,), told = transitions_of(live, known * MOST_DECISIONS)
+    assert (over.status, told.outcome) == ("rejected", "keep")
+    assert (told.verdict.outlook, over.columns["verdict"]["outcome"]) == (ENDED, "keep")
 
 
 async def test_decisions_from_before_a_trial_are_no_evidence_for_it(bank: Bank, user: str):
