@@ -63,7 +63,8 @@ def searchable(text: str) -> str:
 
 def words(text: str) -> list[str]:
     """Returns at most MOST_WORDS distinct words of a text, with their case folded, in the order of first use."""
-    distinct = list(dict.fromkeys(_WORD.findall(searchable(text).casefold())))
+    folded = _MARKS.sub("", searchable(text).casefold())  # folded, some letters are a letter and a mark
+    distinct = list(dict.fromkeys(_WORD.findall(folded)))
     if len(distinct) <= MOST_WORDS:
         return distinct
     return distinct[: MOST_WORDS // 2] + distinct[-MOST_WORDS // 2 :]
