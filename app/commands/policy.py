@@ -61,7 +61,7 @@ async def show(user: User, agent: Agent) -> None:
     if policies:
         out.print(_as_table(policies))
     elif profile.learning and profile.canary:
-        needed = f"it needs {Demand().decisions} rewarded decisions, and there are {decisions}"
+        needed = f"it needs {Demand().decisions} rewarded decisions, not all of one reward, and there are {decisions}"
         out.print(f"no trained policy yet: {needed}; until then the order that replay chose serves", soft_wrap=True)
     else:
         off = "learning or its trials are off (`learning` and `canary` of the profile)"
@@ -88,13 +88,17 @@ def _as_table(policies: Sequence[RowMapping]) -> Table:
 @runs_to_end
 async def orders(
     least: Annotated[
-        int, typer.Option("--at-least", min=1, help="only profiles with at least so many replayed runs")
+        int, typer.Option("--at-least", min=1, help="only profiles with at least so many questions in their replay")
     ] = 20,
 ) -> None:
     """Compare the orders over all profiles, to choose CASEBANK_FIRST_ORDER; print only sums, without users' names."""
     async with parts(only_reads=True) as runtime:
         profiles, questions, sums = await totals(runtime.database, least)
-    out.print(f"{profiles} profiles with at least {least} replayed runs, {questions} runs in all")
+    out.print(
+        f"{profiles} profiles with at least {least} questions in their replay, {questions} in all"
+        " (a question: a run that went well and that an earlier run answers)",
+        soft_wrap=True,
+    )
     if not profiles:
         return
     table = Table("order", "", "worked first", "faded loss", "profiles")
