@@ -107,9 +107,11 @@ class PoliciesOut(BaseModel):
 
 
 class TrainingOut(BaseModel):
-    """The status of a training: started by this request, or already waiting or running."""
+    """The status of a training."""
 
-    status: Literal["started", "running"]
+    status: Literal["started", "running"] = Field(
+        description="`running`: the request started none, because a training of one of the user's agents waits or runs"
+    )
 
 
 class RollbackOut(BaseModel):
