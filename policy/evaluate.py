@@ -135,8 +135,6 @@ def cross_fitting(logged: Logged, seed: int) -> tuple[Floats, Ints]:
     """Returns the standardised covariates, (n, k), and the fold of each row, (n,): all rows of a group are in one."""
     groups, place = np.unique(logged.group, return_inverse=True)
     fold = (np.random.default_rng(seed).permutation(len(groups)) % FOLDS)[place]
-    if logged.covariates is None:
-        return np.zeros((len(fold), 0)), fold
     spread = logged.covariates.std(axis=0)
     return (logged.covariates - logged.covariates.mean(axis=0)) / np.where(spread > 0, spread, 1), fold
 

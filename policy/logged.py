@@ -1,6 +1,6 @@
 """Logged decisions with exact propensities, and the policies that are evaluated on them."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,15 +23,15 @@ class Logged:
             served it.
         group: (n,), number of the query; decisions that share a random draw belong to one group.
         segment: (n,), number of the decision's part in a partition of which no part must lose, such as kinds of task.
-        covariates: (n, k), numbers known before the arm was drawn; None for none. A reward of the same group and draw
-            is not known before: take it from earlier decisions.
+        covariates: (n, k), numbers known before the arm was drawn; k may be 0. A reward of the same group and draw is
+            not known before: take it from earlier decisions.
     """
 
     reward: Floats
     logged_propensity: Floats
     group: Ints
     segment: Ints
-    covariates: Floats | None = None
+    covariates: Floats
 
     def __post_init__(self) -> None:
         """Raises EvaluationError for a column of wrong length or a number out of range."""
@@ -46,8 +46,7 @@ class Logged:
 
     def take(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> "Logged":
         """Returns a log of these rows only."""
-        columns = [field.name for field in fields(self) if getattr(self, field.name) is not None]
-        return replace(self, **{name: getattr(self, name)[rows] for name in columns})
+        return Logged(**{field.name: getattr(self, field.name)[rows] for field in fields(self)})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,7 +81,7 @@ def same_length(first: NDArray[np.float64], *others: NDArray[np.float64] | NDArr
         raise EvaluationError("every column has one row per decision")
 
 
-def _finite(*columns: Floats | None) -> None:
+def _finite(*columns: Floats) -> None:
     """Raises EvaluationError unless every number is finite."""
-    if not all(column is None or np.isfinite(column).all() for column in columns):
+    if not all(np.isfinite(column).all() for column in columns):
         raise EvaluationError("only rewards and promised rewards may be missing")

@@ -69,6 +69,6 @@ def _held_back(traits: Traits, scores: NDArray[np.float32], by_rule: Slate, inde
     proven = traits.proven[index]
     if any(traits.proven[other] != proven for other in below):
         return "displaced" if proven else "unproven"
-    if traits.source is not None and traits.source[index] in traits.source[list(by_rule)]:
+    if traits.source[index] in traits.source[list(by_rule)]:
         return "source"
     return "displaced" if proven else "unproven"

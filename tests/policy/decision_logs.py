@@ -15,5 +15,5 @@ def log(reward: ArrayLike, propensity: Floats | None = None, **columns: Any) -> 
     reward = np.asarray(reward, dtype=float)
     n = len(reward)
     propensity = np.ones(n) if propensity is None else propensity
-    filled = {"group": np.arange(n), "segment": np.zeros(n, dtype=int), **columns}
-    return Logged(reward=reward, logged_propensity=propensity, **filled)
+    filled = {"group": np.arange(n), "segment": np.zeros(n, dtype=int), "covariates": np.zeros((n, 0))}
+    return Logged(reward=reward, logged_propensity=propensity, **filled | columns)

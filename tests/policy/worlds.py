@@ -20,6 +20,7 @@ def two_arms(n: int = 1000, uplift: float = 0.3, share: float = 0.25, agree: flo
         logged_propensity=(1 - share) * by_default + share * by_candidate,
         group=np.arange(n) // 2,
         segment=np.arange(n) % 3,
+        covariates=np.zeros((n, 0)),
     )
     default = Target(by_default)
     candidate = Target(by_candidate, predicted=0.4 + uplift * differs)

@@ -46,13 +46,13 @@ def _queries(seen: Sequence[Inputs]) -> NDArray[np.float32]:
 def logged(log: Sequence[LoggedDecision]) -> Logged:
     """Returns the decisions of a log as the gate reads them, in two segments by the nearest task's similarity."""
     queries = _queries([entry.inputs for entry in log]).astype(np.float64)
-    known = queries[:, QUERY.index("top_similarity")] if len(log) else np.zeros(0)
+    known = queries[:, QUERY.index("top_similarity")]
     return Logged(
         reward=np.array([entry.reward for entry in log], dtype=np.float64),
         logged_propensity=np.array([entry.propensity for entry in log], dtype=np.float64),
         group=np.array([entry.group for entry in log], dtype=np.int64),
         segment=(known > (np.median(known) if len(known) else 0)).astype(np.int64),
-        covariates=queries if len(log) else None,
+        covariates=queries,
     )
 
 
