@@ -24,7 +24,7 @@ def course(n: int, uplift: float, seed: int = 0) -> Course:
 
 def test_what_a_look_said_is_said_again_when_the_log_has_grown():
     log, contest = two_arms(n=900, uplift=0.1)
-    early = np.arange(900) < 500
+    early = np.arange(900) < 549  # a night between two looks
     one = course_of(log.take(early), (contest.candidate.take(early), contest.default.take(early)), SPENDING, 0, enough)
     other = course_of(log, (contest.candidate, contest.default), SPENDING, 0, enough)
     for mine, again in zip(one.looks, other.looks, strict=False):
