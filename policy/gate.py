@@ -190,7 +190,7 @@ def _all_estimates(log: Logged, targets: Mapping[str, Target], resampling: Resam
 
 
 def _courses(log: Logged, targets: Mapping[str, Target], seed: int, settings: GateSettings) -> dict[str, Course]:
-    """Returns the course of each difference that is tested; if the default serves, two of them are the same."""
+    """Returns the course of each difference that is tested."""
 
     def enough(first: Logged, *pair: Target) -> bool:
         return len(first.reward) >= settings.min_decisions and all(
@@ -199,16 +199,11 @@ def _courses(log: Logged, targets: Mapping[str, Target], seed: int, settings: Ga
             for weight in (weights(first, target) for target in pair)
         )
 
-    courses: dict[str, Course] = {}
-    chances = {name: target.target_probability for name, target in targets.items()}
-    alone = len(targets) == len({CANDIDATE, SERVING, DEFAULT}) and np.array_equal(chances[SERVING], chances[DEFAULT])
-    for one, other in TESTED:
-        if alone and SERVING in {one, other}:
-            continue
-        if one in targets and other in targets:
-            pair = (targets[one], targets[other])
-            courses[f"{one} - {other}"] = course_of(log, pair, settings.spending, seed, enough)
-    return courses | {f"{CANDIDATE} - {SERVING}": courses[f"{CANDIDATE} - {DEFAULT}"]} if alone else courses
+    return {
+        f"{one} - {other}": course_of(log, (targets[one], targets[other]), settings.spending, seed, enough)
+        for one, other in TESTED
+        if one in targets and other in targets
+    }
 
 
 def _merit_checks(

@@ -130,16 +130,14 @@ def surprise(log: Logged) -> Floats:
     The prediction depends neither on the slate nor on any reward of the row's own group: it removes the noise that hard
     and easy queries cause, and favours no policy. Source: Chernozhukov et al. 2018 (cross-fitting).
     """
-    result = log.reward - log.reward.mean()
+    result = np.empty_like(log.reward)
     seen, fold = cross_fitting(log, seed=0)
-    if len(np.unique(log.group)) <= FOLDS:
-        return np.asarray(result)
     for number in range(FOLDS):
         out = fold == number
         mean, rows = log.reward[~out].mean(), seen[~out]
         slope = np.linalg.solve(rows.T @ rows + RIDGE * np.eye(rows.shape[1]), rows.T @ (log.reward[~out] - mean))
         result[out] = log.reward[out] - np.clip(mean + seen[out] @ slope, 0, 1)
-    return np.asarray(result)
+    return result
 
 
 def known_before(at: Floats, group: Ints, reward: Floats) -> Floats:

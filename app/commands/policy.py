@@ -77,8 +77,10 @@ def _as_table(policies: Sequence[RowMapping]) -> Table:
         if trial is not None and row["status"] == "candidate":
             why.append(f"{trial.decisions} decisions on trial; {trial.outlook.sentence()}")
         for name, course in (trial.courses if trial else {}).items():
-            looks = [f"{look.z:.2f} of {look.bound:.2f} at {look.decisions}" for look in course.looks[-LOOKS_SHOWN:]]
-            why.append(f"looks at {name}: {', '.join(looks)}")
+            if looks := [
+                f"{each.z:.2f} of {each.bound:.2f} at {each.decisions}" for each in course.looks[-LOOKS_SHOWN:]
+            ]:
+                why.append(f"looks at {name}: {', '.join(looks)}")
         numbers = str(row["decisions"]), f"{row['blend']:.2f}", f"{row['created_at']:%F %R}"
         table.add_row(f"q-{row['version']}", row["status"], *numbers, "\n".join(why))
     return table

@@ -38,7 +38,7 @@ def test_what_is_told_of_a_candidate_is_so(world: World, k: int):
             "another_failure": traits.failed[index] and traits.failed[list(slate)].any(),
             "unproven": below and not traits.proven[index],
             "displaced": below and traits.proven[index] and traits.unproven(slate),
-            "source": traits.source is not None and traits.source[index] in traits.source[list(slate)],
+            "source": traits.source[index] in traits.source[list(slate)],
             "lower": not below,
             "left_empty": not slate,
         }

@@ -100,6 +100,12 @@ def test_the_number_that_is_missing_falls_to_none_as_the_evidence_grows():
     assert numbers[-1] == 0
 
 
+def test_where_all_rewards_are_equal_nothing_differs_and_no_number_of_decisions_is_told():
+    logged, empty = _evenly(np.random.default_rng(3), 0.3)
+    said = difference(replace(logged, reward=np.ones(len(logged.reward))), empty, 0.1)
+    assert (said.estimate, said.helped, said.more) == (0, None, None)
+
+
 def test_rewards_that_are_missing_by_side_are_doubted():
     logged, empty = _evenly(np.random.default_rng(3), 0.3)
     silent = (empty.target_probability > 0) & (np.arange(2_000) % 2 > 0)

@@ -39,6 +39,14 @@ def test_an_unproven_repeat_of_the_task_takes_the_last_place_of_proven_cases():
     assert beside_proven(1.0, 0.8, 0.8, 0.6, 0.4) == (0, 1, 2, 3)
 
 
+def test_an_unproven_run_of_a_proven_cases_plan_does_not_take_its_place_however_near():
+    nothing, alike = np.zeros(2, bool), np.zeros(2, np.int16)
+    near = np.array([0.9, 0.2], np.float32)
+    for plans, slate in ((alike, (1,)), (np.arange(2, dtype=np.int16), (0,))):
+        twins = made(plans, nothing, ~nothing, proven=np.array([False, True]), similarity=near)
+        assert choose(twins, range(2), 1) == slate
+
+
 def test_a_text_padded_with_the_words_of_many_queries_waits_while_a_proven_case_is_as_near():
     assert beside_proven(0.7, 0.65, 0.4, 0.3, 0.2) == (1, 2, 3, 4)
     assert beside_proven(0.7, np.nan, 0.4, 0.3, 0.2) == (1, 2, 3, 4)
