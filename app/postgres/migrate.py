@@ -89,12 +89,15 @@ def missing_rights(connection: Connection, *, pgvector: str = "auto") -> list[st
 
 def unknown_revision(revision: str | None) -> str | None:
     """Returns advice for a database whose revision this version does not have; None: this version has the revision."""
-    revisions = ScriptDirectory.from_config(configuration()).walk_revisions()
-    if revision is None or revision in {each.revision for each in revisions}:
+    known = [each.revision for each in ScriptDirectory.from_config(configuration()).walk_revisions()]
+    if revision is None or revision in known:
         return None
+    here = f"the database is at revision {revision}, which this version does not have"
+    if not revision.isdecimal():  # the names of the revisions before 0.1.0 are numbers
+        return f"{here}: install the newer version again; to go back, it does `casebank migrate {known[0]}` first"
     return (
-        f"the database is at revision {revision}, which this version does not have: `casebank export` each user with"
-        " the version that wrote it, then `casebank backfill` each file into a new database with this one"
+        f"{here}: `casebank export` each user with the version that wrote it, then `casebank backfill` each file into a"
+        " new database with this one"
     )
 
 

@@ -125,6 +125,19 @@ async def test_a_revision_that_this_version_does_not_have_is_told_how_to_move_it
     await connection.close()
 
 
+async def test_a_revision_of_a_newer_version_is_told_to_be_migrated_down_by_that_version(url: str):
+    connection = await connected(url)
+    await connection.execute("UPDATE alembic_version SET version_num = '0999_newer'")
+    with pytest.raises(MigrationRefused) as caught:
+        await migrate(url)
+    assert str(caught.value) == (
+        "the database is at revision 0999_newer, which this version does not have: install the newer version again; to"
+        f" go back, it does `casebank migrate {HEAD}` first"
+    )
+    assert await revision(connection) == "0999_newer"
+    await connection.close()
+
+
 async def test_a_login_without_rights_a_missing_database_and_an_unknown_revision_are_one_line_each(
     postgres: EmbeddedPostgres, url: str
 ):
