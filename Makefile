@@ -22,6 +22,7 @@ setup: .venv/all ## make .venv and install casebank into it, with every extra
 	touch .venv/demo $@
 
 .venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "casebank needs Python 3.11 or newer: make PYTHON=python3.11 …")'
 	$(PYTHON) -m venv .venv
 
 demo: .venv/demo ## run the service on its own Postgres and show what memory changes

@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -55,3 +56,14 @@ def test_a_changed_dependency_is_installed_again(clone: Path, changed: str):
     os.utime(clone / changed, (later, later))
     assert installed_by(clone, "demo") == ["plots"]
     assert installed_by(clone, "test") == ["plots,ray,scienceworld,mcp,dev"]
+
+
+def test_an_older_python_is_refused_before_it_makes_an_environment(clone: Path):
+    shutil.rmtree(clone / ".venv")
+    old = clone / "old-python"
+    old.write_text(f'#!/bin/sh\n{sys.executable} -c "import sys; sys.version_info = (3, 10, 12); $2"\n')
+    old.chmod(0o755)
+    with pytest.raises(subprocess.CalledProcessError) as refused:
+        make(clone, "setup", "INSTALL=true", f"PYTHON={old}")
+    assert "casebank needs Python 3.11 or newer: make PYTHON=python3.11" in refused.value.stderr
+    assert not (clone / ".venv").exists()
