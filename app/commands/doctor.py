@@ -32,8 +32,10 @@ async def doctor(
 
 def as_table(findings: Mapping[str, CheckResult]) -> Table:
     """Returns the findings for the terminal."""
-    table = Table("check", "", "finding", "what to do")
-    for name, finding in findings.items():
+    table = Table("check", "")
+    for name in ("finding", "what to do"):
+        table.add_column(name, overflow="fold")  # a path that is cut could not be copied
+    for check, finding in findings.items():
         mark = {True: "ok", False: "BAD", None: "-"}[finding.ok]
-        table.add_row(name, mark, finding.detail, "" if finding.ok else finding.advice)
+        table.add_row(check, mark, finding.detail, "" if finding.ok else finding.advice)
     return table

@@ -15,8 +15,7 @@ from app.terminal.plain_console import out
 from app.terminal.run_to_end import runs_to_end
 from policy.replay import CHOICE
 from policy.verdict import trial_of
-from retrieval.errors import NotFound
-from retrieval.pages.listing import one_profile
+from retrieval.pages.listing import known_profile
 from writer.replays.installation import totals
 from writer.replays.profile_replay import SPOKEN, StoredReplay, stored_replay
 from writer.replays.telling_words import telling_words
@@ -50,8 +49,7 @@ async def show(user: User, agent: Agent) -> None:
     """Show what a replay of the profile's runs says of each order, runs with and without a case, and its policies."""
     now = datetime.now(UTC)
     async with parts(only_reads=True) as runtime, runtime.database.as_user(checked(user), now) as connection:
-        if (profile := (await connection.execute(one_profile(user, agent))).one_or_none()) is None:
-            raise NotFound("no such profile")
+        profile = await known_profile(connection, user, agent)
         out.print(_replayed(replay := await stored_replay(connection, user, agent)), soft_wrap=True)
         if replay and (words := await telling_words(connection, runtime.keyring, user, agent, replay.fit)):
             out.print(f"words that tell the kinds of tasks apart: {', '.join(words)}", soft_wrap=True)

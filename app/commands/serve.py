@@ -28,7 +28,7 @@ def serve(
         check_free(host, port)
     except OSError as error:
         why = str(error.strerror).partition(" (")[0]  # Python adds the address
-        notice(f"cannot listen on {host}:{port}: {why}; --port takes another", style="red")
+        notice(f"cannot listen on {host}:{port}: {why}; --port and --host take others", style="red")
         raise typer.Exit(1) from None
     settings = Settings()
     warn_of_unknown_variables()

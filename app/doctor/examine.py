@@ -6,6 +6,7 @@ from typing import TypeVar
 from app.doctor import database, machine, memory
 from app.doctor.installation import CheckResult, Installation, in_brief, opened
 from app.settings import Settings
+from app.terminal.which_database import database_of
 
 Check = Callable[[Installation], Awaitable[CheckResult]]
 Look = Callable[[Settings], CheckResult]
@@ -52,8 +53,9 @@ False: the check would find faults that `casebank migrate` corrects, and waits f
 async def examine(settings: Settings) -> dict[str, CheckResult]:
     """Returns the findings of all checks by name, in a fixed order; a check that breaks is a finding, too."""
     findings = {_name(look): await _finding(look, settings) for look in BEFORE}
-    where = "DATABASE_URL" if settings.database_url else f"embedded Postgres in {settings.home}"
+    where = "the database"
     try:
+        where = database_of(settings)
         async with opened(settings) as installation:
             findings["connection"] = CheckResult(ok=True, detail=where)
             # with another schema, the checks that depend on it wait for the migration

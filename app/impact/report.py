@@ -31,9 +31,8 @@ from policy.logged import Logged, Target
 from policy.reward_difference import RewardDifference, difference
 from policy.weights import WeightsError
 from retrieval.database.rows import AnyRow
-from retrieval.errors import NotFound
 from retrieval.pages import impact, statistics
-from retrieval.pages.listing import Span, one_profile
+from retrieval.pages.listing import Span, known_profile
 from retrieval.ranking.policies import policy_of
 from retrieval.search.bank import failed
 from retrieval.tables.cases import cases
@@ -152,9 +151,7 @@ async def added(parts: Runtime, request: ImpactRequest) -> Added:
 
 
 async def _seen(connection: AsyncConnection, request: ImpactRequest) -> DecisionsSeen:
-    profile = (await connection.execute(one_profile(request.user_sub, request.agent))).one_or_none()
-    if profile is None:
-        raise NotFound("no such profile")
+    profile = await known_profile(connection, request.user_sub, request.agent)
     rows = (await connection.execute(impact.earned(request.user_sub, request.agent, request.span(MOST)))).all()
     return seen_in(list(reversed(rows)), profile.explore)
 

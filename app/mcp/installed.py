@@ -12,7 +12,7 @@ from starlette.responses import Response
 from app.edge.errors import McpNotInstalled
 from app.memory_tools.asking import Asking
 
-HOW = "the Model Context Protocol needs an extra: pip install 'casebank[mcp]'"
+HOW = "the Model Context Protocol needs an extra: pip install 'casebank[mcp]' in casebank's environment"
 Answer = Callable[[Request, bytes, Asking], Awaitable[Response]]
 
 

@@ -114,11 +114,9 @@ async def list_profiles(parts: Parts, caller: Caller) -> ProfilesOut:
 async def get_profile(agent: AgentPath, parts: Parts, caller: Caller) -> ProfileOut:
     """Returns the settings of a profile and its number of cases."""
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
-        row = (await connection.execute(listing.one_profile(caller.user_sub, agent))).mappings().one_or_none()
+        row = await listing.known_profile(connection, caller.user_sub, agent)
         counts = (await connection.execute(listing.cases_by_status(caller.user_sub, agent))).all()
-    if row is None:
-        raise NotFound("no such profile")
-    return _profile(row, counts)
+    return _profile(row._mapping, counts)  # noqa: SLF001 - the public name of the row as a mapping
 
 
 @router.put("/profiles/{agent:path}")

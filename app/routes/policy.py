@@ -17,7 +17,6 @@ from app.training.processes import Trainings
 from policy.decide import REPLAYED
 from policy.verdict import ENDED, trial_of
 from retrieval.database.rows import AnyRow
-from retrieval.errors import NotFound
 from retrieval.pages import listing
 from retrieval.ranking.policies import name_of
 from retrieval.tables.kinds import PolicyStatus
@@ -171,8 +170,7 @@ async def train_policy(wanted: AgentIn, request: Request, parts: Parts, caller: 
     """Starts a training of this profile in a separate process; ``GET /v1/policy`` shows its result."""
     await parts.admission.of_agent(caller, "writes", wanted.agent)
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
-        if (await connection.execute(listing.one_profile(caller.user_sub, wanted.agent))).one_or_none() is None:
-            raise NotFound("no such profile")
+        await listing.known_profile(connection, caller.user_sub, wanted.agent)
     trainings: Trainings = request.app.state.trainings
     return TrainingOut(status=trainings.start(caller.user_sub, wanted.agent))
 

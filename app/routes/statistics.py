@@ -8,9 +8,8 @@ from pydantic import BaseModel, Field
 from app.edge.dependencies import AgentPath, Caller, Parts
 from app.edge.routers import api_router
 from app.schemas.responses import response_of
-from retrieval.errors import NotFound
 from retrieval.pages import statistics
-from retrieval.pages.listing import one_profile
+from retrieval.pages.listing import known_profile
 
 
 class CaseNumbers(BaseModel):
@@ -77,8 +76,7 @@ async def get_statistics(agent: AgentPath, parts: Parts, caller: Caller) -> Stat
     """Returns the numbers of a profile: cases, retrievals, reuse of cases, procedures, and runs under way."""
     whose = caller.user_sub, agent
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
-        if (await connection.execute(one_profile(*whose))).one_or_none() is None:
-            raise NotFound("no such profile")
+        await known_profile(connection, *whose)
         cases = (await connection.execute(statistics.cases_by_status_and_outcome(*whose))).all()
         asked = (await connection.execute(statistics.retrievals(*whose))).one()
         shown = (await connection.execute(statistics.shown_cases(*whose))).one()

@@ -23,8 +23,7 @@ from app.terminal.which_database import tell_database
 from policy.examples import Examples
 from policy.network import Head
 from policy.train import train
-from retrieval.errors import NotFound
-from retrieval.pages.listing import one_profile
+from retrieval.pages.listing import known_profile
 from retrieval.ranking.policies import name_of
 from writer.profiles import Profile
 from writer.training.candidates import Recipe, TrainHeads
@@ -47,7 +46,9 @@ def engine(name: Engine) -> TrainHeads:
     try:
         from app.training.ray import on_ray  # noqa: PLC0415 - an extra that most installations lack
     except ModuleNotFoundError:
-        raise typer.BadParameter("it needs the extra: pip install 'casebank[ray]'", param_hint="--engine") from None
+        raise typer.BadParameter(
+            "it needs the extra: pip install 'casebank[ray]' in casebank's environment", param_hint="--engine"
+        ) from None
     return on_ray
 
 
@@ -60,8 +61,7 @@ async def run(settings: Settings, train_heads: TrainHeads, only: Profile | None,
     async with running(settings) as runtime:
         if only is not None:
             async with runtime.database.as_user(only.user_sub, only.seen_at) as connection:
-                if (await connection.execute(one_profile(only.user_sub, only.agent_key))).one_or_none() is None:
-                    raise NotFound("no such profile")
+                await known_profile(connection, only.user_sub, only.agent_key)
         recipe = Recipe(train_heads, seed=seed, first_order=settings.first_order)
         return [learnt async for learnt in learn(runtime.database, recipe, only)]
 

@@ -6,10 +6,12 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, FromClause, Select, Table, Uuid, and_, case, cast, func, select, union_all
+from sqlalchemy import ColumnElement, FromClause, Row, Select, Table, Uuid, and_, case, cast, func, select, union_all
 from sqlalchemy.dialects.postgresql import ARRAY, aggregate_order_by, array
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.rows import Rows
+from retrieval.errors import NotFound
 from retrieval.tables.audit import audit
 from retrieval.tables.cases import cases
 from retrieval.tables.columns import columns_of
@@ -143,6 +145,20 @@ class Span:
 def one_profile(user_sub: str, agent_key: str) -> Rows:
     """Returns the statement for the settings of the profile of this user and agent."""
     return select(profiles).where(profiles.c.user_sub == user_sub, profiles.c.agent_key == agent_key)
+
+
+async def known_profile(connection: AsyncConnection, user_sub: str, agent_key: str) -> Row[Any]:
+    """Returns the settings of the profile of this user and agent.
+
+    Raises:
+        NotFound: there is no such profile; the message names the user's agents, 20 at most.
+    """
+    profile = (await connection.execute(one_profile(user_sub, agent_key))).one_or_none()
+    if profile is None:
+        agents = (await connection.scalars(agents_of(user_sub).limit(20))).all()
+        known = f"the agents of this user are {', '.join(agents)}" if agents else "this user has no agent"
+        raise NotFound(f"no such profile: {known}")
+    return profile
 
 
 def every_profile(user_sub: str) -> Rows:

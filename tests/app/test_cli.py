@@ -128,7 +128,7 @@ def test_a_port_that_is_taken_is_said_before_anything_is_started(home: Path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         result = casebank("serve", "--port", str(taken.getsockname()[1]))
     assert (result.exit_code, list(home.iterdir())) == (1, [])
-    assert "Address already in use; --port takes another" in result.output
+    assert "Address already in use; --port and --host take others" in result.output
 
 
 def test_an_error_that_casebank_expects_is_one_line(home: Path, monkeypatch: pytest.MonkeyPatch):
@@ -229,7 +229,7 @@ def test_the_commands_do_their_work_on_the_bank_of_the_settings(
     assert policies == f"no trained policy, and none is trained: {off}; the order that replay chose serves"
     assert compared.startswith("In the last half year, 0 runs had a case and 0 runs had none.")
     unknown = casebank("policy", "show", "--user", "alice", "--agent", "b")
-    assert (unknown.exit_code, unknown.stderr) == (1, "casebank: no such profile\n")
+    assert (unknown.exit_code, unknown.stderr) == (1, "casebank: no such profile: the agents of this user are a\n")
     changed = casebank("impact", "--user", "alice", "--agent", "a")
     assert changed.exit_code == 0
     assert changed.stdout.startswith("0 rewarded of the newest 0 decisions that had candidates (at most 10,000)\n")

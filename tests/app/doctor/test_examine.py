@@ -25,6 +25,7 @@ async def test_an_empty_bank_is_well(url: str, tmp_path: Path):
 async def test_no_database_is_one_finding_and_the_rest_of_the_report_comes_all_the_same(tmp_path: Path):
     found = await look("postgresql://127.0.0.1:1/nowhere", tmp_path)
     assert found["connection"].ok is False
+    assert found["connection"].detail.startswith("nowhere at 127.0.0.1:1 (DATABASE_URL): ConnectionRefusedError: ")
     assert found["connection"].advice == "is the database running, and DATABASE_URL right?"
     assert {"software", "disk", "secrets"} <= set(found)
 

@@ -15,6 +15,13 @@ def test_the_doctors_remedy_keeps_the_words_in_brackets():
     assert "casebank[plots]" in " ".join(re.sub("[│┃]", "", printed.get()).split())
 
 
+def test_the_doctors_remedy_is_whole_though_it_is_wider_than_the_terminal():
+    path = f"/var/lib/{'casebank' * 12}/secrets.json"
+    with out.capture() as printed:
+        out.print(doctor.as_table({"secrets": CheckResult(ok=False, detail=path, advice=f"chmod 600 {path}")}))
+    assert "…" not in printed.get()
+
+
 def test_neither_brackets_nor_names_of_emoji_are_read_as_markup():
     console = plain_console()
     text = "[bold]user[/bold] [/] :smile: [plots]"
