@@ -195,8 +195,9 @@ class Retrieved:
             return "memory is switched off for this " + ("agent" if self.question.memory else "request")
         if result.unreadable and not result.cases:
             return "no case that was found decrypts"
-        if result.found and not result.cases:
-            return "no case is related to the query: none is near it, and none shares a rare word with it"
+        if not result.cases:
+            unrelated = "no case is related to the query: none is near it, and none shares a rare word with it"
+            return unrelated if result.found else "no case was found: the agent has none yet, or none fits the request"
         if not self.decision.allowed:
             return "there is no case that may be shown"
         return "left empty to see what is done without memory"

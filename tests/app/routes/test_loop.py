@@ -377,6 +377,7 @@ async def test_an_empty_slate_is_a_decision_too(alice: User):
     answer = await alice.retrieve("anything")
     rows = await alice.rows("SELECT id, mode FROM decisions WHERE user_sub = :user_sub")
     assert [(str(row.id), row.mode) for row in rows] == [(answer["retrieval_id"], "empty")]
+    assert answer["why_empty"] == "no case was found: the agent has none yet, or none fits the request"
     await alice.feedback(retrieval_id=answer["retrieval_id"], thumb="down")
 
 
