@@ -170,7 +170,7 @@ def test_too_few_decisions_are_refused():
 
 def test_an_empty_log_is_a_verdict_and_not_an_error():
     verdict = judge(*empty(), FAST)
-    assert (verdict.outcome, verdict.decisions) == ("insufficient evidence", 0)
+    assert (verdict.outcome, verdict.decisions, verdict.outlook) == ("insufficient evidence", 0, Outlook())
 
 
 def test_a_log_without_any_reward_is_a_verdict_and_not_an_error():

@@ -1,15 +1,17 @@
 """What is trained, from which logs, and that a training broken off leaves nothing behind."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
 from policy import features
 from policy.examples import Examples
+from policy.inputs import CASE
 from policy.network import Head
 from policy.weights import unpack
 from tests.writer.conftest import Bank
-from tests.writer.trainings import ENOUGH, everybody, give_serving, learnt, log, quick, rows, seen
+from tests.writer.trainings import ENOUGH, everybody, give_serving, learnt, log, quick, rows, seen, statuses
 from writer.rights.erase import erase
 from writer.training.candidates import HALF, MEMBERS
 
@@ -44,6 +46,23 @@ async def test_a_candidate_that_serves_the_same_slates_is_not_put_on_trial(bank:
     assert found.outcome == "serves nearly the same slates"
     (row,) = await rows(bank, user)
     assert (row.status, row.metrics["differs"]) == ("rejected", 0.0)
+
+
+@pytest.mark.parametrize(
+    ("weight", "outcome", "stored"),
+    [(-10.0, "worse than the default on held-out decisions", ["rejected"]), (float("nan"), "diverged", [])],
+)
+async def test_a_head_that_predicts_worse_or_nothing_is_not_put_on_trial(
+    weight: float, outcome: str, stored: list[str], bank: Bank, user: str
+):
+    def misled(profiles: Sequence[Examples], _seeds: Sequence[int], start: Head) -> list[Head]:
+        linear = start.linear.copy()
+        linear[:, CASE.index("vote")] = weight  # the truth is the opposite
+        return [replace(start, linear=linear)] * len(profiles)
+
+    await log(bank, user, seen())
+    assert (await learnt(bank, user, misled)).outcome == outcome
+    assert await statuses(bank, user) == stored
 
 
 async def test_the_same_seed_and_log_give_the_same_bytes_and_another_seed_gives_others(bank: Bank, user: str):
