@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import groupby
 
 from retrieval.sections.context import Block, ContextDraft, Part, leading
@@ -64,7 +65,7 @@ _ROOMS_BESIDE = (CaseLimits(4, 160), CaseLimits(4, 80), CaseLimits(2, 40))
 
 @dataclass(frozen=True, slots=True)
 class CasesSection:
-    """Section of the cases on the slate, the best first; all are shortened alike before any is left out."""
+    """Section of the cases on the slate, the best first; all are shortened, the first last, before any is left out."""
 
     cases: Sequence[Remembered]
 
@@ -95,18 +96,27 @@ class OthersSection:
 def _blocks(
     cases: Sequence[Remembered], first: int, heading: str, rooms: Sequence[CaseLimits], draft: ContextDraft
 ) -> list[Block]:
-    """Returns the cases as blocks, all within the largest limits that let all fit; else those that fit the smallest."""
-    blocks, numbers, firsts = list[Block](), dict[str, int](), list[int]()  # firsts: the first case of the same text
+    """Returns the cases as blocks: the first as whole as fits beside shorter others, then the others, which are alike.
+
+    Only if they do not fit otherwise all have the smallest limits; then the leading ones that fit are returned.
+    """
+    numbers, firsts = dict[str, int](), list[int]()  # firsts: the first case of the same text
     for number, each in enumerate(cases, start=first):
         whole = _run(each, _ROOMS[0])
         firsts.append(number if "…" in whole else numbers.setdefault(whole, number))
-    for room in rooms:
-        blocks = []
-        for number, (each, same) in enumerate(zip(cases, firsts, strict=True), start=first):
-            run = _run(each, room) if same == number else f"    The same as [{same}]"
-            blocks.append(Block(f"[{number}] Context: {quoted(shortened(each.task, room.chars))}\n{run}", heading))
-        if draft.fits(blocks):
-            return blocks
+
+    @cache  # a case has the same block beside longer and shorter ones
+    def block(place: int, room: CaseLimits) -> Block:
+        each, number, same = cases[place], first + place, firsts[place]
+        run = _run(each, room) if same == number else f"    The same as [{same}]"
+        return Block(f"[{number}] Context: {quoted(shortened(each.task, room.chars))}\n{run}", heading)
+
+    blocks = list[Block]()
+    for at, own in enumerate(rooms):
+        for room in rooms[at:-1] or rooms[-1:]:
+            blocks = [block(place, room if place else own) for place in range(len(cases))]
+            if draft.fits(blocks):
+                return blocks
     return leading(blocks, draft.fits)
 
 

@@ -1,5 +1,6 @@
 """The text for the prompt: within its budget, and not to be ended by what it quotes."""
 
+import json
 import re
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from retrieval.sections.cases import CasesSection, OthersSection, Remembered
 from retrieval.sections.context import CLOSING, memory_context
 from retrieval.sections.procedures import Guidance, ProceduresSection
+from retrieval.sections.quoting import quoted_list
 from retrieval.tokens import count_tokens
 
 CASES = [Remembered(f"task {number}", [f"step {number}"] * 5, "success", 1.0) for number in range(6)]
@@ -59,7 +61,18 @@ def test_four_cases_that_do_not_fit_whole_are_told_with_the_tools_of_every_step(
     context = memory_context(budget, CasesSection(cases))
     assert context.tokens <= budget < memory_context(10_000, CasesSection(cases)).tokens
     assert [context.text.count(mark) for mark in ('"open(', "Outcome: success")] == [4, 4]
-    assert len(re.findall(r"\d+ more: search x\d+, compare, tell the user\"", context.text)) == 4
+    named = re.findall(r"\d+ more: search x\d+, compare, tell the user\"", context.text)
+    assert len(named) == 4 - (quoted_list(plans[0]) in context.text)
+
+
+@pytest.mark.parametrize("steps", [17, 25, 40])
+def test_the_first_case_is_told_whole_before_the_others_are(steps: int):
+    plans = [[f'run(cmd="ssh host-{number} step {step} of it")' for step in range(steps)] for number in range(4)]
+    cases = [Remembered(f"task {number}", plan, "success", 1.0) for number, plan in enumerate(plans)]
+    context = memory_context(1_000, CasesSection(cases))
+    assert context.tokens <= 1_000 < memory_context(10_000, CasesSection(cases)).tokens
+    assert [step for step in plans[0] if json.dumps(step) not in context.text] == []
+    assert [plan[0] for plan in plans if json.dumps(plan[0]) not in context.text] == []
 
 
 def test_a_larger_budget_shows_no_less():
@@ -130,7 +143,7 @@ def test_runs_that_did_the_same_are_told_once_with_each_task():
 def test_runs_that_differ_only_where_they_are_shortened_are_not_told_as_the_same():
     steps = [f"list_orders(columns={'id, ' * 100}total, only={state})" for state in ("paid", "open")]
     runs = [Remembered(step[-6:], [step], "success", 1.0) for step in steps]
-    shortened = memory_context(300, CasesSection(runs)).text
+    shortened = memory_context(200, CasesSection(runs)).text
     assert shortened.count("…") == shortened.count("Actions: ") == 2
     cut = [Remembered(run.task, [f"{run.plan[0][:100]}…"], "success", 1.0) for run in runs]
     assert memory_context(1_000, CasesSection(cut)).text.count("Actions: ") == 2
