@@ -8,6 +8,7 @@ prove that this installation is the signer, its public key must be noted beforeh
 """
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
@@ -25,6 +26,7 @@ SIGNATURE = "signature"
 
 _PURPOSE = b"casebank receipts"
 _SEED_BYTES = 32
+_NO_SPACE = re.compile(r"\S")
 
 
 class SignatureBroken(CasebankError):
@@ -67,16 +69,17 @@ def documents(text: str) -> list[dict[str, Any]]:
         SignatureBroken: the text is something else than JSON objects, or an object has a name twice, which readers may
             read differently.
     """
-    decoder, found, rest = json.JSONDecoder(object_pairs_hook=_once), list[dict[str, Any]](), text.strip()
-    while rest or not found:
+    decoder, found, text, at = json.JSONDecoder(object_pairs_hook=_once), list[dict[str, Any]](), text.strip(), 0
+    while at < len(text) or not found:
         try:
-            document, end = decoder.raw_decode(rest)
+            document, end = decoder.raw_decode(text, at)
         except (ValueError, RecursionError) as error:
             raise SignatureBroken(f"no receipt: {error}") from None
         if not isinstance(document, dict):
             raise SignatureBroken("no receipt: not a JSON object")
         found.append(document)
-        rest = rest[end:].lstrip()
+        following = _NO_SPACE.search(text, end)
+        at = following.start() if following else len(text)
     return found
 
 
