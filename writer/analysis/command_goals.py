@@ -4,6 +4,7 @@ import re
 from functools import lru_cache
 
 from writer.analysis.argument_diff import alike
+from writer.analysis.command_moves import command_moves
 from writer.analysis.command_names import DATABASES, FAMILIES, FILTERS, INTERPRETERS, READERS, SUB_FAMILIES, TRIVIAL
 from writer.analysis.commands import Command, commands
 
@@ -21,7 +22,8 @@ _OF_ONE_FILE = {"run", "write"} | READERS | DATABASES
 """Programs whose goal depends on their operands: a call without operands has the goal only of another such call."""
 _VERSION = re.compile(r"(?<=[\w\]])(?:[=<>~!]=|[<>]|@(?=[\^~]?\d))")
 """The sign between a package and its version."""
-_LOOKS = re.compile(r"--(?:version|help)|-(?:version|V)")
+_ASKS = frozenset(("--help", "--version", "-V", "-version"))
+"""Flags that only ask for a version or help."""
 
 
 @lru_cache(maxsize=64)  # each line is compared with several failures; it may have LINE_CHARS characters
@@ -41,10 +43,12 @@ def same_goal(failed: str, later: str) -> bool:
 
 
 def only_reads(line: str) -> bool:
-    """Returns whether a command line only reads: its commands show files or state, or it asks for a version or help."""
+    """Returns whether a command line only reads: each command shows files or state, or asks for a version or help."""
     every = [each for each in commands(line) if each.program not in {"cd", "echo"}]
-    return bool(_LOOKS.search(line)) or all(
-        each.program in READERS or (each.program == "git" and each.sub in {"status", "log", "diff", "show", "branch"})
+    return all(
+        not _ASKS.isdisjoint(each.words)
+        or (each.program, each.sub, each.operands) == ("git", "branch", ())  # it lists the branches
+        or not any(changes for _, changes in command_moves(each))
         for each in every
     )
 

@@ -20,7 +20,11 @@ MOST_BEFORE = 3
 """Maximum number of calls before the call that worked that a fix contains, the last of them."""
 READING = frozenset(("analyze", "describe", "explain", "lock", "pragma", "select", "show", "with"))
 """First words of statements that change no row and no table."""
-_CHANGING = re.compile(r"(?i)select\s+(?:setval|nextval|set_config|pg_\w+)\s*\(")
+_CHANGING = re.compile(
+    r"(?is)select\s+(?:setval|nextval|set_config|pg_\w+)\s*\(|"
+    r"(?:with|explain\s+\(?\s*analy[sz]e)\b.*\b(?:insert\s+into|update|delete\s+from|merge\s+into)\b"
+)
+"""Beginnings of statements that change something although their first word is one of READING."""
 
 
 def tool_name(tool: str) -> str:
