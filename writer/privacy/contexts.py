@@ -20,8 +20,8 @@ async def forget_contexts(connection: AsyncConnection, user_sub: str, agent_key:
     """Deletes the context texts of the agent's decisions that may be newer than a row; ids rise with time (UUIDv7).
 
     Those of the last APART_MS before the row count as newer. All of them are deleted, whether they quote the row or
-    not, because a context is kept only to explain a slate; those of searches of all agents, too. Waits for retrievals that log a context; those that log one later keep no text, until
-    the transaction ends.
+    not, because a context is kept only to explain a slate; those of searches of all agents, too. Waits for retrievals
+    that log a context; those that log one later keep no text, until the transaction ends.
     """
     lock = func.pg_advisory_xact_lock(func.hashtextextended(user_sub, CONTEXTS))
     await connection.execute(select(lock))
