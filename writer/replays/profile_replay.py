@@ -78,15 +78,15 @@ async def _is_due(connection: AsyncConnection, profile: Profile, *, at_night: bo
     new = await connection.scalar(number.where(*_READ, cases.c.created_at > known.newest)) or 0
     if not at_night:
         return new > 0 and new >= FRESH * known.runs
-    of_these = func.count().filter(cases.c.updated_at > known.created_at), func.count().filter(and_(*_READ))
-    changed, left = (await connection.execute(select(*of_these).where(*mine))).one()
     of_profile = case_embeddings.c.user_sub == profile.user_sub, case_embeddings.c.agent_key == profile.agent_key
-    embedded = select(exists().where(*of_profile, case_embeddings.c.created_at > known.created_at))
+    embedded = exists().where(*of_profile, case_embeddings.c.created_at > known.created_at)
+    of_these = func.count().filter(cases.c.updated_at > known.created_at), func.count().filter(and_(*_READ))
+    changed, left, has_new_vectors = (await connection.execute(select(*of_these, embedded).where(*mine))).one()
     return (
         new > 0
         or changed > 0
+        or has_new_vectors
         or min(left, NEWEST) < known.runs
-        or bool(await connection.scalar(embedded))
         or await stored_replay(connection, profile.user_sub, profile.agent_key) is None
     )
 
