@@ -46,10 +46,7 @@ def only_reads(line: str) -> bool:
     """Returns whether a command line only reads: each command shows files or state, or asks for a version or help."""
     every = [each for each in commands(line) if each.program not in {"cd", "echo"}]
     return all(
-        not _ASKS.isdisjoint(each.words)
-        or (each.program, each.sub, each.operands) == ("git", "branch", ())  # it lists the branches
-        or not any(changes for _, changes in command_moves(each))
-        for each in every
+        not _ASKS.isdisjoint(each.words) or not any(changes for _, changes in command_moves(each)) for each in every
     )
 
 

@@ -38,7 +38,10 @@ def command_moves(command: Command) -> Iterator[tuple[str, bool]]:
         yield f"shell:{label}", True
         return
     short = [*_short_flags(label, command)] if label in _WITH_SHORT else []
-    if not short and (command.program in READERS or sub in _WORDS["shows"] or (sub and not changes_state(sub))):
+    lists = label == "git branch" and not command.operands
+    if not short and (
+        lists or command.program in READERS or sub in _WORDS["shows"] or (sub and not changes_state(sub))
+    ):
         yield f"shell:{label}", False
         return
     yield f"shell:{label}", True
