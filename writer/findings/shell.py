@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import islice
 
 from writer.analysis.commands import DEEPEST, LINE_CHARS, Piece, SimpleCommand, bare, pieces, simple_commands, unwrapped
+from writer.analysis.program_effects import READERS, SEARCHERS, SILENT, changed_by, is_steady, operands, shows
 from writer.findings.aspects import (
     MOST_LINES,
     SHELL_FOLDER,
@@ -18,7 +19,6 @@ from writer.findings.aspects import (
     searching,
 )
 from writer.findings.paths import FilePlace, is_plain, tidy
-from writer.findings.programs import READERS, SEARCHERS, SILENT, changed_by, is_steady, operands, shows
 from writer.findings.queries import exact_key
 
 MOST_PIECES = 400

@@ -1,6 +1,6 @@
 """Effects of programs on files: programs that only read them, and programs that change some.
 
-A program that ``programs.toml`` does not list may change any file.
+A program that ``program_effects.toml`` does not list may change any file.
 """
 
 import re
@@ -11,7 +11,7 @@ import re2
 
 from retrieval.patterns import read
 
-_READ: dict[str, Any] = read("writer.findings", "programs.toml")
+_READ: dict[str, Any] = read("writer.analysis", "program_effects.toml")
 _ACTING = {program: re2.compile(words) for program, words in _READ.pop("acting").items()}
 _SETS = {name: frozenset(programs.split()) for name, programs in _READ.items()}
 READERS, SEARCHERS, SILENT = _SETS["readers"], _SETS["searchers"], _SETS["silent"]
