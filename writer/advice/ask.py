@@ -36,7 +36,7 @@ from writer.analysis.fixes import MOST_PARTS, PART_CHARS
 from writer.analysis.moves import moves_of_call
 from writer.author import Author
 from writer.privacy.keys import Keyring
-from writer.retain.plan import CallMade, plan_of
+from writer.retain.plan import step_of
 
 MOST_OPENED = 16
 """Maximum number of runs whose plans are decrypted; several runs may have the same plan, which is returned once."""
@@ -95,11 +95,7 @@ def _tried(failure: HashedFailure) -> tuple[set[str], set[int]]:
     Calls with a statement or with code have no moves here: other statements of one kind have the same.
     """
     calls = (failure.failed.call, *failure.failed.tried)
-    steps = {
-        step
-        for call in calls
-        for step in plan_of([CallMade(tool=call.tool, input=cast("JsonValue", call.arguments), failed=False)])
-    }
+    steps = {step_of(call.tool, cast("JsonValue", call.arguments)) for call in calls}
     each = ([move for move, _ in moves_of_call(call)] for call in calls)
     moves = [
         move

@@ -4,7 +4,6 @@ import re
 from functools import lru_cache
 
 from writer.analysis.argument_diff import alike
-from writer.analysis.command_moves import command_moves
 from writer.analysis.command_names import DATABASES, FAMILIES, FILTERS, INTERPRETERS, READERS, SUB_FAMILIES, TRIVIAL
 from writer.analysis.commands import Command, commands
 
@@ -22,8 +21,6 @@ _OF_ONE_FILE = {"run", "write"} | READERS | DATABASES
 """Programs whose goal depends on their operands: a call without operands has the goal only of another such call."""
 _VERSION = re.compile(r"(?<=[\w\]])(?:[=<>~!]=|[<>]|@(?=[\^~]?\d))")
 """The sign between a package and its version."""
-_ASKS = frozenset(("--help", "--version", "-V", "-version"))
-"""Flags that only ask for a version or help."""
 
 
 @lru_cache(maxsize=64)  # each line is compared with several failures; it may have LINE_CHARS characters
@@ -40,14 +37,6 @@ def mains(line: str) -> tuple[Command, ...]:
 def same_goal(failed: str, later: str) -> bool:
     """Returns whether a command of a later line has the same goal as the last main command of a failed line."""
     return any(_akin(old, new) for old in mains(failed)[-1:] for new in mains(later)[-MOST_COMPARED:])
-
-
-def only_reads(line: str) -> bool:
-    """Returns whether a command line only reads: each command shows files or state, or asks for a version or help."""
-    every = [each for each in commands(line) if each.program not in {"cd", "echo"}]
-    return all(
-        not _ASKS.isdisjoint(each.words) or not any(changes for _, changes in command_moves(each)) for each in every
-    )
 
 
 def _akin(old: Command, new: Command) -> bool:

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate, chain, islice
 
 from retrieval.patterns import patterns, word_sets
-from writer.analysis.command_names import DATABASES, READERS, SECRET_FLAGS, SUBCOMMANDS
+from writer.analysis.command_names import DATABASES, SECRET_FLAGS, SUBCOMMANDS
 from writer.analysis.commands import SHELLS, Command, bare
 from writer.analysis.move_values import normal, query_fields, route_of, value_of
+from writer.analysis.program_effects import shows
 from writer.analysis.state_changes import changes_state
 
 WORD_CHARS = 40
@@ -24,6 +25,8 @@ _WORDS = word_sets("writer.analysis", "command_moves")
 
 _WITH_SHORT = frozenset(flag.rpartition("-")[0].replace("-", " ") for flag in _WORDS["short"])
 """Commands of which some short flags decide what they do."""
+_ASKS = [["--help"], ["--version"], ["-V"], ["-version"]]
+"""Last words of commands that only ask for a version or help."""
 PREPARES = frozenset(f"shell:{label}" for label in ("chmod", "git add", "git fetch", "mkdir", "touch"))
 """Moves of commands that prepare others; they are moves of a plan only if no other move of it changes something."""
 
@@ -39,9 +42,9 @@ def command_moves(command: Command) -> Iterator[tuple[str, bool]]:
         return
     short = [*_short_flags(label, command)] if label in _WITH_SHORT else []
     lists = label == "git branch" and not command.operands
-    if not short and (
-        lists or command.program in READERS or sub in _WORDS["shows"] or (sub and not changes_state(sub))
-    ):
+    looks_up = not short and (lists or sub in _WORDS["shows"] or (sub and not changes_state(sub)))
+    words = [*map(bare, command.words)]
+    if looks_up or shows(command.program, words) or words[-1:] in _ASKS:
         yield f"shell:{label}", False
         return
     yield f"shell:{label}", True

@@ -4,27 +4,18 @@ import re
 from collections.abc import Sequence
 
 from writer.analysis.argument_diff import concrete_differences
+from writer.analysis.call_changes import changes
 from writer.analysis.calls import Call
 from writer.analysis.causes import instructs
-from writer.analysis.command_goals import only_reads
 from writer.analysis.error_output import glimpse, texts_in
 from writer.analysis.failures import MOST_BETWEEN, Failure, RunFailures
 from writer.analysis.placeholders import clean, form
-from writer.analysis.state_changes import changes_state
-from writer.analysis.statements import statement_of
 
 TOOL_CHARS = 80
 MOST_NAMED = 5
 COMMAND_CHARS = 200
 MOST_BEFORE = 3
 """Maximum number of calls before the call that worked that a fix contains, the last of them."""
-READING = frozenset(("analyze", "describe", "explain", "lock", "pragma", "select", "show", "with"))
-"""First words of statements that change no row and no table."""
-_CHANGING = re.compile(
-    r"(?is)select\s+(?:setval|nextval|set_config|pg_\w+)\s*\(|"
-    r"(?:with|explain\s+\(?\s*analy[sz]e)\b.*\b(?:insert\s+into|update|delete\s+from|merge\s+into)\b"
-)
-"""Beginnings of statements that change something although their first word is one of READING."""
 
 
 def tool_name(tool: str) -> str:
@@ -85,16 +76,6 @@ def _obeys(call: Call, orders: str) -> bool:
     """Returns whether ``orders``, the outputs that give instructions, have a command of the call's command line."""
     parts = re.split(r"&&|\|\||[;\n]", call.line or "")
     return any(part.strip() in orders for part in parts if part.strip())
-
-
-def changes(call: Call) -> bool:
-    """Returns whether a call does more than look something up, by its command, its statement or its tool's name."""
-    if call.line is not None:
-        return not only_reads(call.line)
-    statement = statement_of(call.arguments)
-    if statement is None:
-        return changes_state(call.tool)
-    return statement.split(None, 1)[0].casefold() not in READING or _CHANGING.match(statement) is not None
 
 
 def remedy(run: RunFailures, failure: Failure) -> str:

@@ -161,7 +161,7 @@ def _analyse(work: Work, run: StoredRun, opened: Mapping[str, Any]) -> list[str]
         work.facts = facts_in_run(opened["turns"], work.case.created_at)
     if not run.tool_traces:
         return []
-    given = given_plan(opened["tool_traces"], run.calls, run.plan)
+    given = given_plan(opened["tool_traces"], run.plan)
     work.tools, work.failures = tools_used(run), failures_of(run, given)
     return given
 

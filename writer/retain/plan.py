@@ -1,12 +1,13 @@
 """Builds a plan from a run's calls, for a run without a plan."""
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import orjson
 from pydantic import JsonValue
-from typing_extensions import TypedDict  # what pydantic reads before Python 3.12
 
 from retrieval.text import shortened
+from writer.analysis.call_changes import changes
 from writer.analysis.calls import Call
 from writer.analysis.run_counts import failed_by_status
 from writer.analysis.state_changes import changes_state, works_out
@@ -21,71 +22,82 @@ MOST_STEPS = 200
 """Maximum number of steps of a plan that is made from calls."""
 
 
-class CallMade(TypedDict):
-    """One tool call: the tool, its arguments, and whether the call failed."""
+class CallMade(NamedTuple):
+    """One tool call of a run: the tool, its arguments, whether the call failed, and whether it changes something."""
 
     tool: str
     input: JsonValue
     failed: bool
+    changes: bool
 
 
 def plan_of(calls: Sequence[CallMade]) -> list[str]:
-    """Returns a plan of at most MOST_STEPS steps, each one call as ``tool(argument=value, …)``, shortened.
+    """Returns a plan of at most MOST_STEPS steps, each one call, see ``step_of``.
 
-    The arguments share the characters of a step, so that a statement, the only argument of its call, is told whole.
     The steps are the calls that changed something, each with the look-up just before it, which it may need (a price, a
-    state), in order and without calls that failed; if nothing was changed, all calls that did not fail; if every call
-    failed, all calls. A call that was only made again after a failure is one step.
+    state), and what was looked up after the last change, which may be the answer, in order and without calls that
+    failed; if nothing was changed, all calls that did not fail; if every call failed, all calls. A call that was only
+    made again after a failure is one step.
     """
     worked: list[CallMade] = []
     failed = False
     for call in calls:
-        if call["failed"]:
+        if call.failed:
             failed = True
         elif not (failed and call in worked[-1:]):
             worked.append(call)
             failed = False
-    outside = [call for call in worked if not works_out(call["tool"])]
-    changed = [changes_state(call["tool"]) for call in outside]
-    kept = [call for place, call in enumerate(outside) if any(changed[place : place + 2])]
-    steps = []
-    for call in (kept or worked or calls)[:MOST_STEPS]:
-        arguments = call["input"] if isinstance(call["input"], dict) else {"input": call["input"]}
-        longest = max(VALUE_CHARS, STEP_CHARS // max(len(arguments), 1))
-        inside = ", ".join(f"{name}={_short(value, longest)}" for name, value in arguments.items())
-        steps.append(_short(f"{call['tool']}({inside})", STEP_CHARS))
-    return steps
+    outside = [call for call in worked if not works_out(call.tool)]
+    changed = [call.changes for call in outside]
+    kept = [call for place, call in enumerate(outside) if any(changed[place : place + 2]) or not any(changed[place:])]
+    return [step_of(call.tool, call.input) for call in (kept or worked or calls)[:MOST_STEPS]]
+
+
+def step_of(tool: str, given: JsonValue) -> str:
+    """Returns a call as a step of a plan, ``tool(argument=value, …)``, of at most STEP_CHARS characters.
+
+    The arguments share the characters, so that a statement, the only argument of its call, is told whole.
+    """
+    arguments = given if isinstance(given, dict) else {"input": given}
+    longest = max(VALUE_CHARS, STEP_CHARS // max(len(arguments), 1))
+    inside = ", ".join(f"{name}={_short(value, longest)}" for name, value in arguments.items())
+    return _short(f"{tool}({inside})", STEP_CHARS)
 
 
 def plan_by_status(traces: Traces) -> list[str]:
-    """Returns a plan made from the calls of a run, without those that failed by their status.
+    """Returns a plan made from the calls of a run by their statuses and their tools' names, as retain does.
 
     Calls without input are left out: else runs of one tool had equal plans, and were merged.
     """
-    made = [_made(trace, failed=failed_by_status(trace["status"])) for trace in traces if trace["input"]]
+    made = [
+        CallMade(tool, trace["input"], failed_by_status(trace["status"]), changes_state(tool))
+        for trace in traces
+        if (tool := str(trace["tool"])) and trace["input"]
+    ]
     return plan_of(made)
 
 
 def plan_by_output(traces: Traces, calls: Sequence[Call], plan: Sequence[str]) -> list[str]:
-    """Returns a run's plan; if retain made it from the calls, without the calls that failed by their output."""
-    return list(plan) if given_plan(traces, calls, plan) else _by_output(traces, calls)
-
-
-def given_plan(traces: Traces, calls: Sequence[Call], plan: Sequence[str]) -> list[str]:
-    """Returns the plan that the backend gave for a run; empty if it was made from the run's calls.
-
-    Retain makes a plan by the calls' statuses, and the worker corrects it by their outputs.
-    """
-    return [] if list(plan) in (plan_by_status(traces), _by_output(traces, calls)) else list(plan)
-
-
-def _by_output(traces: Traces, calls: Sequence[Call]) -> list[str]:
+    """Returns a run's plan; one that retain made from the calls is made again by the calls' outputs and statements."""
+    if given_plan(traces, plan):
+        return list(plan)
     called = zip(traces, calls, strict=False)
-    return plan_of([_made(trace, failed=call.failed) for trace, call in called if call.tool and trace["input"]])
+    return plan_of(
+        [
+            CallMade(call.tool, trace["input"], call.failed, changes(call))
+            for trace, call in called
+            if call.tool and trace["input"]
+        ]
+    )
 
 
-def _made(trace: Mapping[str, JsonValue], *, failed: bool) -> CallMade:
-    return CallMade(tool=str(trace["tool"]), input=trace["input"], failed=failed)
+def given_plan(traces: Traces, plan: Sequence[str]) -> list[str]:
+    """Returns the plan that the backend gave for a run; empty if each of its steps is a call of the run.
+
+    Such a plan was made from the calls, by whichever version of casebank.
+    """
+    made = {step_of(str(trace["tool"]), trace["input"]) for trace in traces if trace["input"]}
+    return [] if made.issuperset(plan) else list(plan)
 
 
 def _short(value: JsonValue, longest: int) -> str:

@@ -17,7 +17,6 @@ from retrieval.tables.failures import advice
 from retrieval.tables.memories import facts
 from retrieval.tables.profiles import profiles
 from retrieval.tables.runs import run_steps, runs
-from writer.analysis.calls import calls_in
 from writer.audit import note
 from writer.author import Author
 from writer.facts.remove import delete_facts
@@ -48,9 +47,8 @@ async def set_tags(
         raise NotFound("no such case")
     case = words.opened(row)
     payload = await asyncio.to_thread(words.open, "payload", row["payload"], case_id)  # may be megabytes
-    calls = await asyncio.to_thread(calls_in, payload["tool_traces"])
     # the arguments of calls are sealed, and the index is not
-    plan = given_plan(payload["tool_traces"], calls, case["plan"])
+    plan = given_plan(payload["tool_traces"], case["plan"])
     text = search_text(case["task"], plan, row["tools"], tags)
     searched = func.to_tsvector(cast(SEARCH_CONFIGURATION, REGCONFIG), text)
     errors = func.ts_filter(cases.c.search_vector, literal_column(f"'{{{ERRORS}}}'"))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from writer.analysis.command_goals import only_reads, same_goal
+from writer.analysis.command_goals import same_goal
 from writer.analysis.commands import commands, with_lines
 
 COUNT = "import csv\nrows = list(csv.reader(open('r.csv')))\nprint(len(rows))\n"
@@ -70,21 +70,6 @@ def test_another_spelling_of_a_command_has_its_goal(failed: str, later: str):
 )
 def test_another_command_of_the_same_shell_has_another_goal(failed: str, later: str):
     assert not same_goal(failed, later)
-
-
-@pytest.mark.parametrize(
-    "line",
-    ["ls -la && git status", "cat a | grep b", "git branch -a", "docker ps", "find . -name b", "pytest --version"],
-)
-def test_a_line_that_only_shows_what_is_there_changes_nothing(line: str):
-    assert only_reads(line)
-
-
-@pytest.mark.parametrize(
-    "line", ["make", "git branch -d old", "find . -name b -delete", "pytest --version; rm a", "cat a | xargs rm"]
-)
-def test_a_line_with_one_command_that_does_more_does_not_only_read(line: str):
-    assert not only_reads(line)
 
 
 def test_a_command_that_came_as_a_list_of_words_is_a_line():

@@ -7,7 +7,7 @@ import pytest
 from writer.analysis.calls import Call, StoredRun, calls_in
 from writer.analysis.dangers import is_dangerous, names_danger
 from writer.analysis.fixes import RunFailure, change_terms, failures_of, has_change, sign_of
-from writer.retain.plan import plan_of
+from writer.retain.plan import step_of
 
 
 def failures(*calls: tuple[Any, ...], tool: str = "sql", outcome: str = "success") -> list[RunFailure]:
@@ -258,7 +258,7 @@ def test_calls_that_destroy_or_skip_a_check_are_dangerous(tool: str, given: obje
 
 
 def test_a_plans_step_with_lines_in_a_list_is_dangerous_in_each_of_its_lines():
-    (step,) = plan_of([{"tool": "shell", "input": {"lines": ["cd app\nrm -rf build"]}, "failed": False}])
+    step = step_of("shell", {"lines": ["cd app\nrm -rf build"]})
     assert names_danger(step)
 
 

@@ -1,11 +1,9 @@
 """What put a failure right, without the run's data: which tools were called for it, and what changed."""
 
-import pytest
-
 from tests.writer.runs import FAILED, call
 from writer.analysis.calls import calls_in
 from writer.analysis.failures import RunFailures, find
-from writer.analysis.remedy import called_first, changes, listed, remedy, tool_name
+from writer.analysis.remedy import called_first, listed, remedy, tool_name
 
 CARD = "card_9"
 
@@ -38,19 +36,3 @@ def test_names_are_told_without_what_no_name_has():
     assert tool_name("drop it\nall") == "drop_it_all"
     assert tool_name(" ") != ""
     assert listed(["a", "b", "c", "d", "e", "f"]) == "a, b, c, d, e, …"
-
-
-@pytest.mark.parametrize(
-    ("statement", "does"),
-    [
-        ("SELECT * FROM orders FOR UPDATE", False),
-        ("WITH late AS (SELECT 1) SELECT * FROM late", False),
-        ("EXPLAIN DELETE FROM orders", False),
-        ("WITH gone AS (DELETE FROM orders RETURNING *) SELECT count(*) FROM gone", True),
-        ("EXPLAIN (ANALYZE) UPDATE orders SET late = true", True),
-        ("SELECT setval('orders_id_seq', 9)", True),
-    ],
-)
-def test_a_statement_that_begins_like_a_query_may_change_rows(statement: str, does: bool):  # noqa: FBT001
-    (statement_call,) = calls_in([call("sql", {"query": statement})])
-    assert changes(statement_call) is does

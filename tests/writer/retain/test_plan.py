@@ -3,11 +3,18 @@
 from typing import Any
 
 from writer.analysis.calls import calls_in
-from writer.retain.plan import MOST_STEPS, STEP_CHARS, CallMade, given_plan, plan_of
+from writer.analysis.state_changes import changes_state
+from writer.retain.plan import MOST_STEPS, STEP_CHARS, CallMade, given_plan, plan_by_output, plan_by_status, plan_of
 
 
-def call(tool: str, *, failed: bool = False, **arguments: Any) -> Any:
-    return {"tool": tool, "input": arguments, "failed": failed}
+def call(tool: str, *, failed: bool = False, **arguments: Any) -> CallMade:
+    return CallMade(tool, arguments, failed, changes_state(tool))
+
+
+def run(*lines: str) -> list[str]:
+    """Returns the plan of a run with one shell tool."""
+    traces = [{"tool": "shell", "input": {"command": line}, "output": "ok", "status": "ok"} for line in lines]
+    return plan_by_output(traces, calls_in(traces), plan_by_status(traces))
 
 
 def test_it_is_the_calls_that_changed_something_each_with_the_look_up_before_it():
@@ -17,10 +24,39 @@ def test_it_is_the_calls_that_changed_something_each_with_the_look_up_before_it(
         call("cancel_order", failed=True, id=8),
         call("think", thought="the id was wrong"),
         call("cancel_order", id=7),
-        call("send_mail", to="Ann"),
+        call("get_user", id=1),
         call("get_order", id=9),
+        call("send_mail", to="Ann"),
     ]
-    assert plan_of(calls) == ["get_order(id=7)", "cancel_order(id=7)", "send_mail(to=Ann)"]
+    assert plan_of(calls) == [
+        "get_order(id=7)",
+        "cancel_order(id=7)",
+        "get_order(id=9)",
+        "send_mail(to=Ann)",
+    ]
+
+
+def test_what_was_looked_up_after_the_last_change_is_in_the_plan():
+    """It may be the answer, as where an agent only signs in and then looks something up."""
+    calls = [
+        call("find_user", name="Ann"),
+        call("get_id"),
+        call("sign_in", id=7),
+        call("find_orders"),
+        call("get_order"),
+    ]
+    assert plan_of(calls) == ["get_id()", "sign_in(id=7)", "find_orders()", "get_order()"]
+
+
+def test_an_agent_with_one_shell_has_its_look_ups_left_out_as_an_agent_with_many_tools():
+    looks = ["df -h", "ssh ada uptime", "cat /etc/app.conf"]
+    assert run(*looks, "ls /srv", "systemctl stop app", *looks, "git status", "git push") == [
+        "shell(command=ls /srv)",
+        "shell(command=systemctl stop app)",
+        "shell(command=git status)",
+        "shell(command=git push)",
+    ]
+    assert run(*looks) == [f"shell(command={line})" for line in looks]
 
 
 def test_where_nothing_was_changed_it_is_all_the_calls():
@@ -32,7 +68,7 @@ def test_where_nothing_was_changed_it_is_all_the_calls():
 
 
 def test_a_call_that_failed_is_no_step_unless_every_call_failed():
-    lost, worked = CallMade(tool="get_order", input={"id": 1}, failed=True), call("get_order", id=7)
+    lost, worked = call("get_order", failed=True, id=1), call("get_order", id=7)
     assert plan_of([lost, worked]) == ["get_order(id=7)"]
     assert plan_of([lost]) == ["get_order(id=1)"]
 
@@ -60,12 +96,13 @@ def test_a_statement_is_told_whole_where_it_is_the_only_argument():
     assert plan_of([call("run_sql", query=statement)]) == [f"run_sql(query={statement})"]
 
 
-def test_a_plan_counts_as_given_unless_it_was_made_from_the_calls():
+def test_a_plan_counts_as_given_unless_each_of_its_steps_is_a_call():
     traces = [
         {"tool": "cancel_order", "input": {"id": 7}, "output": "no", "status": "error"},
         {"tool": "refund_order", "input": {"id": 7}, "output": "done", "status": "ok"},
     ]
-    calls = calls_in(traces)
-    assert given_plan(traces, calls, ["refund_order(id=7)"]) == []
-    assert given_plan(traces, calls, ["refund the order"]) == ["refund the order"]
-    assert given_plan([], [], ["refund the order"]) == ["refund the order"]
+    assert given_plan(traces, ["refund_order(id=7)"]) == []
+    assert given_plan(traces, ["cancel_order(id=7)", "refund_order(id=7)"]) == []  # as another version may have it
+    assert given_plan(traces, ["refund_order(id=7)", "tell Ann"]) == ["refund_order(id=7)", "tell Ann"]
+    assert given_plan([], ["refund the order"]) == ["refund the order"]
+    assert plan_by_output(traces, calls_in(traces), ["refund the order"]) == ["refund the order"]

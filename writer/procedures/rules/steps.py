@@ -10,11 +10,12 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import groupby, islice
 
 from retrieval.tables.kinds import AbstractionLevel
+from writer.analysis.call_changes import changes
 from writer.analysis.calls import Call
 from writer.analysis.causes import instructs
 from writer.analysis.error_output import LOOK_CHARS, MOST_KEYS, glimpse
 from writer.analysis.placeholders import clean, form, form_of
-from writer.analysis.remedy import changes, tool_name
+from writer.analysis.remedy import tool_name
 from writer.analysis.state_changes import changes_state
 from writer.analysis.statements import language_of, statement_of, tokens
 from writer.nested import parts
