@@ -228,7 +228,8 @@ class _Abstraction:
                 word if self._program in {"docker", "podman"} and _FORMS["image"].fullmatch(word) else self._place(word)
             )
         if _FORMS["host"].fullmatch(word):
-            return "<host>"
+            is_host = self._program in _WORDS["to_hosts"] or _FORMS["domain"].fullmatch(word)
+            return "<host>" if is_host else "<path>"
         if _FORMS["id"].fullmatch(word):
             return "<id>"
         if self._concrete or set(re.split(r"[:._-]", word)) <= SAFE_WORDS or _FORMS["version"].fullmatch(word):

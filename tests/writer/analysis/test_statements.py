@@ -122,6 +122,8 @@ def test_of_sql_the_languages_words_are_shown_and_types_for_the_rest(statement: 
         ("PYTHONPATH=src python -m acme.sync --dry-run", "PYTHONPATH=src python -m <module> --dry-run"),
         ("ssh jo@db7.corp.example 'uptime'", "ssh <host> <string>"),
         ("scp a.txt jo@10.0.0.7:/srv/x", "scp <path>.txt <host>:<path>"),
+        ("gunzip < songs.pack | tar -xf -", "gunzip < <path> | tar -xf -"),
+        ("mv model.onnx web.acme.example", "mv <path> <host>"),
         ("curl -s http://localhost:8000/v1/x", "curl -s http://localhost:8000/<path>"),
         ("git checkout -b fix/4711-jo", "git checkout -b <branch>"),
         ("git show 3f2a9c41d0be", "git show <id>"),
