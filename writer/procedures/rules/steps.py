@@ -43,7 +43,8 @@ def worth_repeating(calls: Sequence[Call], task: str, replaced: Collection[int])
     from its output, or if its output is missing or too long to search.
     """
     done = list(_successes(calls, replaced))
-    if not any(changes_state(call.tool) for call in done):
+    changing = {call.index for call in done if changes(call)}
+    if not changing:
         return done
     needed: set[str] = set()
     in_task = set(_WORD.findall(task))
@@ -54,7 +55,7 @@ def worth_repeating(calls: Sequence[Call], task: str, replaced: Collection[int])
         text = "" if call.output is None else glimpse(call.output)
         unclear = call.output is None or len(text) >= LOOK_CHARS
         supplies = any(word in needed and word not in own for word in _WORD.findall(text))
-        if changes_state(call.tool) or unclear or supplies:
+        if call.index in changing or unclear or supplies:
             kept.append(call)
             needed |= own - in_task
     return kept[::-1]

@@ -35,8 +35,19 @@ def test_failed_calls_are_no_steps_whether_their_status_or_their_output_says_so(
 
 
 def test_a_call_that_was_repeated_at_once_or_only_looks_something_up_is_one_step():
-    again, look = call("save", {"id": 1}), call("bash", {"command": "git status"})
+    again, look = call("save", {"id": 1}), call("bash", {"command": "git status"}, None)  # its output may be needed
     assert len(steps(again, again, look, again, call("close", {"id": 1}), look)) == 3
+
+
+def test_a_look_up_of_a_shell_is_a_step_only_where_a_later_step_needs_its_output():
+    told = steps(
+        call("bash", {"command": "df -h"}, "40 % used"),
+        call("bash", {"command": "ls /srv"}, "/srv/web-41.conf"),
+        call("bash", {"command": "rm /srv/web-41.conf"}),
+        call("bash", {"command": "git log -1"}, "web"),
+        call("bash", {"command": "git push"}),
+    )
+    assert [re.search(r"command=`?(\w+)", step)[1] for step in told] == ["ls", "rm", "git"]  # type: ignore[index]
 
 
 def test_a_change_made_again_after_another_change_is_a_step_again():
