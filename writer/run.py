@@ -143,7 +143,12 @@ class FinishedRun(Strict):
     agent: AgentKey
     task: TaskText  # type: ignore[valid-type]
     outcome: RunOutcome = "unknown"
-    plan: list[line(2_000) | PlanStep] = Field(default_factory=list, max_length=200)  # type: ignore[valid-type]
+    plan: list[line(2_000) | PlanStep] = Field(  # type: ignore[valid-type]
+        default_factory=list,
+        max_length=200,
+        description="the agent's steps; left out: the calls that did not fail, of a run with a change without the "
+        "look-ups that came neither just before a change nor after the last one",
+    )
     files: list[line(1_000)] = Field(  # type: ignore[valid-type]
         default_factory=list, max_length=200, description="paths or addresses of files that belong to the run"
     )

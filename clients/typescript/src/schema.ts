@@ -1156,7 +1156,10 @@ export interface components {
              * @enum {string}
              */
             outcome?: "success" | "failure" | "partial" | "aborted" | "unknown";
-            /** Plan */
+            /**
+             * Plan
+             * @description the agent's steps; left out: the calls that did not fail, of a run with a change without the look-ups that came neither just before a change nor after the last one
+             */
             plan?: (string | components["schemas"]["PlanStep"])[];
             /**
              * Files
