@@ -9,7 +9,7 @@ import numpy as np
 
 from policy.decide import CANDIDATE, SERVING, Policy
 from policy.gate import Contest, judge
-from policy.verdict import ENDED, GateOutcome, Verdict
+from policy.verdict import ENDED, GateOutcome
 from policy.watch import BEGIN, watch
 from policy.weights import WeightsError
 from retrieval.ranking.policies import name_of, policy_of
@@ -68,7 +68,9 @@ def _watched(
     estimate then; a policy that no gate judged has none. The bets go on from the wealth in the policy's metrics, for
     the log does not reach back to its promotion. Slates drawn at random are not the policy's, and do not count.
     """
-    if not serving.verdict:
+    verdict: Any = serving.verdict or {}
+    promoted_on = verdict.get("estimates", {}).get("candidate")  # of any version's verdict
+    if promoted_on is None:
         return None
     before: Any = serving.metrics.get("watch", {"wealth": BEGIN, "decisions": 0, "mean": 0.0})
     until = datetime.fromisoformat(before["until"]) if "until" in before else None
@@ -81,7 +83,7 @@ def _watched(
     ]
     if not mine:
         return None
-    floor = max(Verdict.from_json(serving.verdict).estimates["candidate"].low, 0.0)
+    floor = max(promoted_on["low"], 0.0)
     rewards = np.array([entry.reward for entry in mine], np.float64)
     live = watch(rewards, floor, before["wealth"])
     decisions = before["decisions"] + len(mine)

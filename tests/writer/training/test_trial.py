@@ -7,11 +7,12 @@ from uuid import uuid4
 
 import numpy as np
 import pytest
-from sqlalchemy import insert, select
+from sqlalchemy import insert, select, update
 
 from policy.decide import CANDIDATE, DEFAULT, SERVING, Budget
 from policy.verdict import ENDED
 from retrieval.tables.decisions import decisions, rewards
+from retrieval.tables.profiles import policies
 from tests.logs import TRUTH, draw
 from tests.policies import stored
 from tests.writer.conftest import AGENT, Bank
@@ -106,6 +107,17 @@ async def test_a_policy_in_service_is_watched_though_the_profile_has_no_trials_a
     await log(bank, user, [replace(each, reward=0.0) for each in drawn[100:]])
     assert (await learnt(bank, user, never)).outcome == "roll back"
     assert await statuses(bank, user) == ["rolled_back"]
+
+
+async def test_a_policy_that_another_version_judged_is_watched_by_what_it_was_promoted_on(bank: Bank, user: str):
+    assert (await on_trial(bank, user, 600, CANARY)).outcome == "promote"
+    (row,) = await rows(bank, user)
+    other = {"outcome": "promote", "estimates": {"candidate": {"low": row.verdict["estimates"]["candidate"]["low"]}}}
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        await connection.execute(update(policies).where(policies.c.user_sub == user).values(verdict=other))
+    drawn = draw(100, {DEFAULT: None, SERVING: TRUTH}, Budget(0.0, 0.0, 0.05), seed=6)
+    await log(bank, user, [replace(each, reward=0.0) for each in drawn])
+    assert (await learnt(bank, user, never)).outcome == "roll back"
 
 
 async def test_the_watch_of_a_night_goes_on_from_the_last_and_counts_no_reward_twice(bank: Bank, user: str):
