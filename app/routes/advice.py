@@ -1,5 +1,6 @@
 """The route for advice at a failed call."""
 
+import asyncio
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -68,4 +69,5 @@ async def decrypted(
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         rows = (await connection.execute(statement)).all()
         words = await parts.keyring.find(connection, caller.user_sub) if rows else None
-    return [] if words is None else list(readable(partial(opened, words), rows))
+    # in a thread, because these may be megabytes
+    return [] if words is None else await asyncio.to_thread(list, readable(partial(opened, words), rows))

@@ -1,5 +1,6 @@
 """Routes for runs in progress: an agent's steps are stored one by one, so a run that dies is kept."""
 
+import asyncio
 from datetime import datetime
 from typing import Annotated
 from uuid import UUID
@@ -151,7 +152,8 @@ async def get_run(run_id: RunId, parts: Parts, caller: Caller) -> WholeRunOut:
         words = await parts.keyring.find_for_page(connection, caller.user_sub)
     if row is None or words is None:
         raise NotFound("no such run")
-    opened = [{"number": step.number, **words.open("step", step.payload, run_id, step.number)} for step in steps]
+    each = ({"number": step.number, **words.open("step", step.payload, run_id, step.number)} for step in steps)
+    opened = await asyncio.to_thread(list, each)  # these may be megabytes
     return WholeRunOut.model_validate({**_shown(row, words), "steps": opened})
 
 

@@ -140,7 +140,8 @@ async def append_steps(
         first = new.agent_key, new.task, new.retrieval_id
         words, run, begins = await open_run(connection, keyring, run_id, first, author)
         rows = await connection.execute(steps_of_run(author.user_sub, run_id, [step.number for step in new.steps]))
-        there = {row.number: words.open("step", row.payload, run_id, row.number) for row in rows}
+        opened = ((row.number, words.open("step", row.payload, run_id, row.number)) for row in rows)
+        there = await asyncio.to_thread(dict, opened)  # these may be megabytes
         for step in new.steps:
             if step.number in there and there[step.number] != step.trace:
                 raise IdempotencyConflict(f"step {step.number} was sent before, with other contents")

@@ -12,6 +12,8 @@ from sqlalchemy import update
 from app.jobs.schedule import upkeep
 from retrieval.tables.keys import user_keys
 from tests.service import AGENT, Service, User
+from tests.writer.conftest import calls_on_the_loop
+from writer.privacy.words import Words, WordsOfPage
 from writer.rights.erase import erase
 from writer.rights.export import export
 from writer.upkeep.prune import prune_all
@@ -97,6 +99,16 @@ async def test_steps_that_come_out_of_order_stand_in_their_order(alice: User, ru
         await told(alice, run_id, step(number))
     case = await alice.case(await alice.retain(TASK, run_id=run_id))
     assert case["tool_traces"] == [trace(1), trace(2), trace(3)]
+
+
+async def test_a_run_is_decrypted_beside_the_event_loop_to_be_shown_and_for_advice(alice: User, run_id: str):
+    await told(alice, run_id, step(1))
+    with calls_on_the_loop(WordsOfPage.open) as callers:
+        assert len((await alice.http.get(f"/v1/runs/{run_id}")).json()["steps"]) == 1
+    assert callers == ["open_run"]  # the task's
+    with calls_on_the_loop(Words.open) as callers:
+        assert (await told(alice, run_id, step(2, "Error: too heavy")))["advice"] is not None
+    assert "<lambda>" not in callers
 
 
 async def test_a_step_that_is_sent_again_is_not_doubled(alice: User, run_id: str):

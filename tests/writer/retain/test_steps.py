@@ -31,6 +31,7 @@ async def test_the_steps_and_turns_of_a_run_that_ends_are_decrypted_beside_the_e
     await take_step(bank, user, run_id := uuid4())
     await say(bank, user, "chat", "hello")
     with calls_on_the_loop(unseal_sized) as callers:
+        await take_step(bank, user, run_id)  # sent again
         await keep(bank, user, run_id=run_id, session_id="chat")
     assert callers == []
     (case,) = await states(bank, user)
