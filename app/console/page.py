@@ -11,7 +11,6 @@ from ipaddress import ip_network
 from typing import Annotated, Any
 from urllib.parse import parse_qsl, quote, urlsplit
 
-from cachetools import TTLCache
 from fastapi import Depends, HTTPException, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, RedirectResponse
@@ -41,8 +40,6 @@ MAX_FORM_BYTES = 64 * 1024
 LOOPBACK = [ip_network("127.0.0.0/8"), ip_network("::1/128")]
 NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
 """Host names of the local machine."""
-MOST_FAILED, WINDOW_S = 10, 60
-"""Number of failed sign-ins after which an address has to wait, and seconds for which they are counted."""
 MOST_FIELDS = 200
 
 HEADERS = {
@@ -65,13 +62,11 @@ class Doors:
 
     Attributes:
         origins: addresses at which the console answers besides this machine's own; None: the console is off.
-        failed: number of sign-ins that failed lately, by address.
         exporting: users whose export is under way.
     """
 
     settings: Settings
     origins: Sequence[str] | None
-    failed: TTLCache[str, int] = field(default_factory=lambda: TTLCache(10_000, WINDOW_S))
     exporting: set[str] = field(default_factory=set)
 
     @property
