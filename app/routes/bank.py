@@ -1,5 +1,6 @@
 """Routes for the owner of a bank: cases, profiles and the audit."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import Annotated, Literal, cast
 from uuid import UUID
@@ -67,7 +68,8 @@ async def get_case(case_id: UUID, parts: Parts, caller: Caller) -> WholeCaseOut:
         learned = (await connection.execute(procedure_of(caller.user_sub, case_id))).one_or_none()
     if row is None or words is None:
         raise NotFound("no such case")
-    sealed: dict[str, object] = words.open("payload", row["payload"], case_id)
+    sealed: dict[str, object]
+    sealed = await asyncio.to_thread(words.open, "payload", row["payload"], case_id)  # may be megabytes
     procedure = cast("dict[str, object] | None", sealed.pop("procedure"))
     is_clean = row["lessons"] == "ready" and not row["error_count"]  # analysed, and no call failed
     if learned is not None:

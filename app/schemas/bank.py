@@ -3,7 +3,7 @@
 from datetime import datetime
 from uuid import UUID
 
-from pydantic import BaseModel, Field, JsonValue
+from pydantic import BaseModel, Field, JsonValue, SkipValidation
 
 from app.schemas.fields import CleanTag, CleanToolName, K, Real, Share, Similarity, Tokens
 from app.schemas.responses import RowOut
@@ -62,9 +62,9 @@ class CaseOut(RowOut):
 class WholeCaseOut(CaseOut):
     """A case with its sealed content: prompt, tool calls, turns and learned procedure."""
 
-    prompt_snapshot: JsonValue
-    tool_traces: list[dict[str, JsonValue]]
-    turns: list[dict[str, JsonValue]]
+    prompt_snapshot: SkipValidation[JsonValue]  # as the tool traces and turns: it takes seconds for 16 MB
+    tool_traces: SkipValidation[list[dict[str, JsonValue]]]
+    turns: SkipValidation[list[dict[str, JsonValue]]]
     files: list[str] = Field(description="files that the run named")
     plan_references: list[list[UUID]] = Field(
         description="cases that each step of the plan was taken from, by the run's own word; empty: no step names one"

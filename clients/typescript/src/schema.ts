@@ -2329,6 +2329,7 @@ export interface components {
              * @description last change: by the worker, feedback, a merge, a use or by hand
              */
             updated_at: string;
+            /** Prompt Snapshot */
             prompt_snapshot: components["schemas"]["JsonValue"];
             /** Tool Traces */
             tool_traces: {

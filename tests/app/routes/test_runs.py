@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import update
 
 from app.jobs.schedule import upkeep
+from app.routes.runs import WholeRunOut
 from retrieval.tables.keys import user_keys
 from tests.service import AGENT, Service, User
 from tests.writer.conftest import calls_on_the_loop
@@ -109,6 +110,13 @@ async def test_a_run_is_decrypted_beside_the_event_loop_to_be_shown_and_for_advi
     with calls_on_the_loop(Words.open) as callers:
         assert (await told(alice, run_id, step(2, "Error: too heavy")))["advice"] is not None
     assert "<lambda>" not in callers
+
+
+async def test_a_run_s_steps_are_not_checked_again_before_they_are_shown(alice: User, run_id: str):
+    await told(alice, run_id, step(1))
+    shown = WholeRunOut.model_validate(await run_of(alice, run_id))
+    again = WholeRunOut.model_validate({**shown.model_dump(), "steps": (steps := [{"number": 1, "output": ["small"]}])})
+    assert again.steps is steps
 
 
 async def test_a_step_that_is_sent_again_is_not_doubled(alice: User, run_id: str):
