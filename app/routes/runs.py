@@ -1,18 +1,19 @@
 """Routes for runs in progress: an agent's steps are stored one by one, so a run that dies is kept."""
 
 import asyncio
+from collections.abc import Iterable
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import Path, Query
 from pydantic import BaseModel, Field, JsonValue, SkipValidation
-from sqlalchemy import RowMapping
+from sqlalchemy import Row, RowMapping
 
 from app.edge.dependencies import AnyAgent, Caller, Cursor, Limit, Parts
 from app.edge.intake.reading import MadeFrom
 from app.edge.routers import api_router
-from app.routes.advice import decrypted
+from app.routes.advice import calls_of
 from app.runtime import Runtime
 from app.schemas.advice import MOST_TRIED, AdviceOut
 from app.schemas.loop import RedactionOut
@@ -23,9 +24,8 @@ from retrieval.tables.kinds import RunStatus
 from retrieval.tables.runs import runs
 from retrieval.telemetry import log
 from writer.advice.answer import FailedCall, first_like
-from writer.analysis.calls import Call, calls_in
 from writer.author import Author
-from writer.privacy.words import Words
+from writer.privacy.words import Words, readable
 from writer.retain.steps import PreparedSteps, StepsTaken, append_steps, prepare_steps
 from writer.rights.edit import delete_run
 
@@ -98,30 +98,24 @@ async def _advice(run_id: UUID, steps: PreparedSteps, parts: Runtime, caller: Au
     The steps are on disk by then, so no error here may fail the request. Where the run met the same
     failure before, the advice is about the first of these calls, and every later one was tried since.
     """
-    ordered = sorted(steps.steps, key=lambda step: step.number)
-    calls = calls_in(step.trace for step in ordered)
+    calls, first = steps.calls, min(step.number for step in steps.steps)
     failed = next((call for call in reversed(calls) if call.failed), None)
     if failed is None:
         return None
+
+    def opened(words: Words, rows: Iterable[Row[Any]]) -> Iterable[object]:
+        return readable(lambda row: words.open("step", row.payload, run_id, row.number), rows)
+
     try:
-        calls = [*await _calls_before(ordered[0].number, run_id, parts, caller), *calls]
-        call, tried = first_like(failed, calls)
+        if numbers := range(max(1, first - MOST_TRIED), first):
+            before = listing.steps_of_run(caller.user_sub, run_id, numbers)
+            calls = [*await calls_of(parts, caller, before, opened), *calls]
+        call, tried = await asyncio.to_thread(first_like, failed, calls)
         asked = FailedCall(steps.agent_key, call, steps.task, run_id, steps.retrieval_id, tried=tried)
         return response_of(AdviceOut, await parts.adviser.advise(caller, asked))
     except CasebankError as error:
         log.warning("advice.failed", error=type(error).__name__)
         return None
-
-
-async def _calls_before(number: int, run_id: UUID, parts: Runtime, caller: Author) -> list[Call]:
-    """Returns the calls of the run's MOST_TRIED steps before the one of this number."""
-    numbers = range(max(1, number - MOST_TRIED), number)
-    if not numbers:
-        return []
-    steps = listing.steps_of_run(caller.user_sub, run_id, numbers)
-    return calls_in(
-        await decrypted(parts, caller, steps, lambda words, row: words.open("step", row.payload, run_id, row.number))
-    )
 
 
 @router.get("")

@@ -9,7 +9,8 @@ from app.schemas.fields import CleanToolName, RedactedJson, SearchText
 from app.schemas.responses import RowOut
 from policy.advice import RIGHT
 from retrieval.advice.text import TOKENS
-from writer.advice.answer import Silence
+from writer.advice.answer import FailedCall, Silence
+from writer.analysis.calls import calls_in
 from writer.run import AgentKey, SessionName, Strict
 
 MOST_TRIED = 50
@@ -51,6 +52,23 @@ class AdviceIn(Strict):
     token_budget: int = Field(default=TOKENS, ge=0, le=2_000, description="maximum tokens of `text`")
     plans: int = Field(
         default=0, ge=0, le=4, description="maximum number of plans, from runs of similar tasks that went well"
+    )
+
+
+def failed_call(given: AdviceIn) -> FailedCall:
+    """Returns the failed call of a request, with the calls since."""
+    call, *tried = calls_in([vars(given), *map(vars, given.tried)])
+    return FailedCall(
+        given.agent,
+        call,
+        given.task or "",
+        given.run_id,
+        given.retrieval_id,
+        given.session_id,
+        tried,
+        given.precision,
+        given.token_budget,
+        given.plans,
     )
 
 

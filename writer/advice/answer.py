@@ -11,7 +11,7 @@ from policy.advice import RIGHT
 from policy.channels import Terms
 from policy.channels import words as distinct_words
 from retrieval.advice.text import TOKENS, AdvisedFix, AdvisedPlan
-from retrieval.sealed import ERROR, MOVES, SIGN, TERMS, TOOL
+from retrieval.sealed import ERROR, MOVES, REQUEST, SIGN, TERMS, TOOL
 from writer.analysis.calls import Call
 from writer.analysis.fixes import Sign, line_of, sign_of
 from writer.privacy.words import Words
@@ -53,8 +53,9 @@ class FailedCall:
 def first_like(failed: Call, calls: Sequence[Call]) -> tuple[Call, Sequence[Call]]:
     """Returns the first of a run's calls that failed like the failed call, and the calls tried after it."""
     line = line_of(failed)
-    like = [failed.failed and call.failed and line_of(call) == line for call in calls]
-    first = like.index(True) if any(like) else calls.index(failed)
+    like = (place for place, call in enumerate(calls) if failed.failed and call.failed and line_of(call) == line)
+    first = next(like, None)
+    first = calls.index(failed) if first is None else first
     return calls[first], calls[first + 1 :]
 
 
@@ -65,6 +66,7 @@ class HashedFailure:
     Attributes:
         sign: the line, tool, error and call by which like failures are recognised.
         number, tool: keyed hashes of the sign's line and of the called tool.
+        request: keyed hash of the whole request.
         terms: keyed hashes of the words of the error, the call and the task, by the names of ``policy.advice.SHARES``.
     """
 
@@ -73,6 +75,7 @@ class HashedFailure:
     sign: Sign
     number: int
     tool: int
+    request: int
     terms: Mapping[str, Terms]
 
     @classmethod
@@ -81,7 +84,11 @@ class HashedFailure:
         sign = sign_of(failed.call, failed.task)
         texts = {"error": (ERROR, sign.error), "call": (MOVES, sign.call), "task": (TERMS, distinct_words(failed.task))}
         terms = {name: np.array(words.numbers(*each), dtype=np.int32) for name, each in texts.items()}
-        return cls(words, failed, sign, words.numbers(SIGN, [sign.line])[0], words.numbers(TOOL, [sign.tool])[0], terms)
+        number, tool, request = (
+            words.numbers(kind, [text])[0]
+            for kind, text in ((SIGN, sign.line), (TOOL, sign.tool), (REQUEST, repr(failed)))
+        )
+        return cls(words, failed, sign, number, tool, request, terms)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from retrieval.database.database import Database
 from retrieval.database.fast_path import FastConnection
 from retrieval.errors import SealBroken
 from retrieval.ranking.decisions import log
-from retrieval.sealed import MOVES, REQUEST, Opener, opened, unreadable
+from retrieval.sealed import MOVES, Opener, opened, unreadable
 from retrieval.tables.decisions import ADVICE
 from retrieval.tables.kinds import went_well
 from retrieval.text import shortened
@@ -69,7 +69,7 @@ async def plans_for(
     likeness = plan_likeness(past, failure.terms["task"], failure.terms["error"])
     best = [place for place in np.argsort(-likeness, kind="stable")[:MOST_OPENED] if likeness[place] > 0]
     rows_of_plans = await connection.all(PLANS_OF, {"case_ids": [ids[place] for place in best]})
-    steps, moves = _tried(failure)
+    steps, moves = await asyncio.to_thread(_tried, failure)
     seal = await opener.seal_of(connection, rows_of_plans)
     cases = [opened(row, seal) for row in rows_of_plans]
     broken = unreadable(cases)
@@ -143,7 +143,8 @@ class Adviser:
         if not failed.call.failed:
             return AdviceAnswer(why_empty="not_failed")
         async with self.database.fast(author.user_sub, author.authorised_at) as connection:
-            failure = HashedFailure.of(await self.keyring.of_user(self.database, connection), failed)
+            words = await self.keyring.of_user(self.database, connection)
+            failure = await asyncio.to_thread(HashedFailure.of, words, failed)  # these may be megabytes
             parameters = {
                 "agent_key": failed.agent_key,
                 "tool": failure.tool,
@@ -151,7 +152,7 @@ class Adviser:
                 "run_id": failed.run_id,
                 "retrieval_id": failed.retrieval_id,
                 "session": failed.session,
-                "request": failure.words.numbers(REQUEST, [repr(failed)])[0],
+                "request": failure.request,
                 "runs": MOST if failed.plans else 0,
             }
             rows = await connection.all(EARLIER_FAILURES, parameters)
@@ -211,7 +212,7 @@ class Adviser:
         least = await self.thresholds.of(failure.words.user_sub, rows, past, failure.failed.precision)
         alike = [row for row, known in zip(rows, advised.known, strict=True) if known >= LIKE and row.words is not None]
         confidence = advised.confidence
-        vain = in_vain(failure, rows, confidence)
+        vain = await asyncio.to_thread(in_vain, failure, rows, confidence)  # of many long calls, it takes seconds
         if vain.any():
             confidence = advise(past, failure.terms, failure.tool, vain).confidence
         best = np.argsort(-confidence, kind="stable")

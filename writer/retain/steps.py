@@ -17,6 +17,7 @@ from retrieval.database.fast_path import FastConnection
 from retrieval.pages.listing import steps_of_run
 from retrieval.tables.kinds import RunStatus
 from retrieval.tables.runs import run_steps, runs
+from writer.analysis.calls import Call, calls_in
 from writer.audit import note
 from writer.author import Author
 from writer.errors import IdempotencyConflict, RunEnded, UnknownReference
@@ -87,12 +88,17 @@ class PreparedStep:
 
 @dataclass(frozen=True, slots=True)
 class PreparedSteps:
-    """Steps, redacted and packed, ready to be stored under the user's key."""
+    """Steps, redacted and packed, ready to be stored under the user's key.
+
+    Attributes:
+        calls: the steps as calls, in the order of their numbers.
+    """
 
     agent_key: str
     task: str
     retrieval_id: UUID | None
     steps: Sequence[PreparedStep]
+    calls: Sequence[Call]
     redactions: list[Redaction]
 
 
@@ -115,7 +121,8 @@ def prepare_steps(taken: StepsTaken) -> PreparedSteps:
         redacted = bool(redactions) and trace["output"] != given["output"]
         findings = extract(trace, {}, redacted=redacted)
         steps.append(PreparedStep(step.number, trace, pack(trace), len(json.dumps(trace)), findings, redacted))
-    return PreparedSteps(taken.agent, clean["task"], taken.retrieval_id, steps, redactions)
+    calls = calls_in(step.trace for step in sorted(steps, key=lambda step: step.number))
+    return PreparedSteps(taken.agent, clean["task"], taken.retrieval_id, steps, calls, redactions)
 
 
 async def append_steps(

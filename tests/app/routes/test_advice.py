@@ -7,12 +7,18 @@ from typing import Any
 from uuid import uuid4
 
 import asyncpg
+import pytest
 
 from app.postgres.pools import dsn
 from tests.cluster import one_postgres
 from tests.paths import ROOT
 from tests.service import AGENT, User
 from tests.writer.blocked import begin_blocked
+from tests.writer.conftest import calls_on_the_loop
+from writer.advice.answer import HashedFailure, first_like
+from writer.advice.ask import _tried
+from writer.advice.fixes import in_vain
+from writer.analysis.calls import calls_in
 from writer.rights.export import export
 
 RULE = "Error: opened packages are refunded as store credit only"
@@ -682,3 +688,23 @@ async def test_advice_goes_on_without_the_told_text_and_the_turn_that_do_not_dec
     again = await advice(alice, session_id="lamp")
     assert again["text"] == first["text"] != ""
     assert again["advice_id"] != first["advice_id"]
+
+
+@pytest.mark.parametrize("analysis", [calls_in, first_like, HashedFailure.of, in_vain, _tried])
+async def test_large_calls_are_analysed_for_advice_beside_the_event_loop(analysis: Any, alice: User):
+    await learn(alice, *MENDED)
+    large, run = call("look_up", {"order": "O-7"}, "a line of the log\n" * 500), uuid4()
+    steps = [{"number": number, **each} for number, each in enumerate((large, AGAIN, large, AGAIN), start=1)]
+    turns = [
+        {"role": "assistant", "tool_calls": [{"id": "1", "function": {"name": "look_up", "arguments": "{}"}}]},
+        {"role": "tool", "tool_call_id": "1", "content": large["output"]},
+    ]
+    said = await alice.http.post("/v1/sessions/chat/turns", json={"agent": AGENT, "turns": turns})
+    assert said.status_code == 200
+    with calls_on_the_loop(analysis) as callers:
+        for part in (steps[:2], steps[2:]):
+            body = {"agent": AGENT, "task": TASK, "steps": part}
+            assert (await alice.http.post(f"/v1/runs/{run}/steps", json=body)).json()["advice"]
+        tried = [{"tool": "look_up", "input": large["output"]}]
+        assert (await advice(alice, AGAIN, tried=tried, session_id="chat", plans=1))["fixes"]
+    assert callers == []
