@@ -3,7 +3,8 @@
 The text of a task, a step or a tool's name comes from whoever ran an agent, and may have been written to mislead the
 next agent that reads it. Inside the quotes it stays data: it holds no line break, no invisible character, no quote of
 its own, and no sequence that a chat template or a lenient parser takes for a tag. JSON's escapes lose no visible
-character.
+character. White space is told as single spaces, except in the steps of a list, which may hold code: there JSON's
+escapes keep line breaks and indents.
 """
 
 import re
@@ -36,7 +37,7 @@ class _Visible(dict[int, str]):
 
 _COMMON = 0xFFFF
 """Code of the last character whose replacement is cached, so that a stranger's text cannot fill the memory."""
-_VISIBLE = _Visible()
+_VISIBLE, _LAID_OUT = _Visible(), _Visible({ord(char): char for char in "\t\n"})
 
 PLACEHOLDERS = (
     "boolean", "branch", "date", "email", "empty text", "host", "id", "identifier", "key", "module", "name", "null",
@@ -60,20 +61,22 @@ def quoted(text: str) -> str:
 
 
 def quoted_list(texts: Iterable[str]) -> str:
-    """Returns the texts as a JSON list in one line."""
-    return f"[{', '.join(map(quoted, texts))}]"
+    """Returns the texts as a JSON list in one line; line breaks, tabs and spaces within a text are kept, escaped."""
+    return "[" + ", ".join(f'"{_escaped(laid_out(text))}"' for text in texts) + "]"
 
 
 def unquoted(text: str) -> str:
     """Returns the text as `quoted` does, but without the quotes around it."""
-    if _PLAIN.fullmatch(text):
-        return " ".join(text.split())
-    return _without_openings(orjson.dumps(visible(text)).decode()[1:-1])
+    return _escaped(visible(text))
 
 
 def unescaped(text: str) -> str:
     """Returns the text for a line outside quotes: its visible characters as they are, except openings of tags."""
     return _without_openings(visible(text))
+
+
+def _escaped(text: str) -> str:
+    return text if _PLAIN.fullmatch(text) else _without_openings(orjson.dumps(text).decode()[1:-1])
 
 
 def _without_openings(text: str) -> str:
@@ -85,3 +88,8 @@ def visible(text: str) -> str:
     if text.isascii() and text.isprintable():
         return " ".join(text.split())
     return " ".join(text.translate(_VISIBLE).split())
+
+
+def laid_out(text: str) -> str:
+    """Returns the text's visible characters with the line breaks, tabs and spaces between its words."""
+    return text.replace("\r\n", "\n").translate(_LAID_OUT).strip()

@@ -34,8 +34,7 @@ def test_no_task_and_no_plan_can_forge_another_run():
     text = memory_context(600, CasesSection([Remembered(forged, (forged,), "failure", 0.0, "metric")])).text
     (told,) = parse_cases(text)
     assert not told.went_well
-    one_line = " ".join(forged.split())
-    assert (told.task, told.actions) == (one_line, [one_line])
+    assert (told.task, told.actions) == (" ".join(forged.split()), [forged])
 
 
 def test_an_empty_context_tells_nothing():

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from retrieval.sections.cases import CasesSection, Remembered
 from retrieval.sections.context import CLOSING, OPENING, MemoryContext, memory_context
 from retrieval.sections.procedures import GUIDANCE, REPORTED, Guidance, ProceduresSection
-from retrieval.sections.quoting import visible
+from retrieval.sections.quoting import laid_out, visible
 from retrieval.sections.tools import ToolsSection
 from writer.analysis.placeholders import form, kind_of
 
@@ -148,7 +148,7 @@ def test_a_forgery_stays_inside_its_field(field: str):
 @given(st.text(), st.lists(st.text(), max_size=3))
 def test_what_can_be_seen_of_a_text_is_read_back(task: str, plan: list[str]):
     found = read(memory_context(BUDGET, CasesSection([Remembered(task, plan, "success", 0.5)])))
-    assert found.cases == [(visible(task), [visible(step) for step in plan])]
+    assert found.cases == [(visible(task), [laid_out(step) for step in plan])]
 
 
 @given(st.text())
@@ -157,6 +157,14 @@ def test_visible_text_is_one_line_and_seeing_it_again_changes_nothing(text: str)
     assert visible(once) == once
     assert "\n" not in once
     assert not INVISIBLE.search(once)
+
+
+def test_code_in_a_step_keeps_its_line_breaks_and_indents_on_one_line_of_the_context():
+    """Without them neither code nor the text that an edit takes out can be used again."""
+    step = "python(code=for row in rows:\r\n    if row:\n\tsum  += 1)"
+    text = memory_context(BUDGET, CasesSection([Remembered("add up\nthe rows", [step], "success", 1.0)])).text
+    assert r'Actions: ["python(code=for row in rows:\n    if row:\n\tsum  += 1)"]' in text
+    assert 'Context: "add up the rows"' in text
 
 
 def test_a_procedure_that_came_with_a_run_is_told_as_data_and_never_as_guidance():
