@@ -56,12 +56,19 @@ def plan_of(calls: Sequence[CallMade]) -> list[str]:
 def step_of(tool: str, given: JsonValue) -> str:
     """Returns a call as a step of a plan, ``tool(argument=value, …)``, of at most STEP_CHARS characters.
 
-    The arguments share the characters, so that a statement, the only argument of its call, is told whole.
+    The longest arguments share the characters that the others leave, so that an edit of a line and a statement are told
+    whole.
     """
     arguments = given if isinstance(given, dict) else {"input": given}
-    longest = max(VALUE_CHARS, STEP_CHARS // max(len(arguments), 1))
-    inside = ", ".join(f"{name}={_short(value, longest)}" for name, value in arguments.items())
-    return _short(f"{tool}({inside})", STEP_CHARS)
+    texts = {name: _text(value) for name, value in arguments.items()}
+    room, longest = STEP_CHARS - len(tool) - sum(len(name) + 3 for name in texts), VALUE_CHARS
+    for place, chars in enumerate(sorted(map(len, texts.values()))):
+        longest = max(room // (len(texts) - place), VALUE_CHARS)
+        if chars > longest:
+            break
+        room -= chars
+    inside = ", ".join(f"{name}={shortened(text, longest)}" for name, text in texts.items())
+    return shortened(f"{tool}({inside})".replace("\x00", ""), STEP_CHARS)
 
 
 def plan_by_status(traces: Traces) -> list[str]:
@@ -100,10 +107,10 @@ def given_plan(traces: Traces, plan: Sequence[str]) -> list[str]:
     return [] if made.issuperset(plan) else list(plan)
 
 
-def _short(value: JsonValue, longest: int) -> str:
-    if not isinstance(value, str):
-        try:
-            value = orjson.dumps(value).decode()
-        except orjson.JSONEncodeError:  # an integer over 64 bits, which a tool may well be called with
-            value = repr(value)
-    return shortened(value.replace("\x00", ""), longest)
+def _text(value: JsonValue) -> str:
+    if isinstance(value, str):
+        return value
+    try:
+        return orjson.dumps(value).decode()
+    except orjson.JSONEncodeError:  # an integer over 64 bits, which a tool may well be called with
+        return repr(value)

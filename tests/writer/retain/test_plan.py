@@ -96,6 +96,16 @@ def test_a_statement_is_told_whole_where_it_is_the_only_argument():
     assert plan_of([call("run_sql", query=statement)]) == [f"run_sql(query={statement})"]
 
 
+def test_an_edit_is_told_whole_where_its_other_arguments_are_short():
+    old, new = "    return None", "    return [row for row in rows if row.total > limit]\n" * 6
+    step = f"edit_file(path=src/rows.py, old={old}, new={new})"
+    assert plan_of([call("edit_file", path="src/rows.py", old=old, new=new)]) == [step]
+    (both,) = plan_of([call("edit_file", path="src/rows.py", old="a" * 900, new="b" * 900)])
+    assert both.count("a") > 200
+    assert both.count("b") > 200
+    assert both.endswith("…)")
+
+
 def test_a_plan_counts_as_given_unless_each_of_its_steps_is_a_call():
     traces = [
         {"tool": "cancel_order", "input": {"id": 7}, "output": "no", "status": "error"},
