@@ -166,6 +166,7 @@ class _Abstraction:
             return word
         more = _FORMS["cluster"] if self._program in {"tar", "ls", "ps", "rsync", "grep", "git", "ssh"} else None
         more = _FORMS["linking_flag"] if self._program in LINKING else more
+        more = _FORMS["field_flag"] if self._program in _WORDS["of_fields"] else more
         if more is not None and more.fullmatch(word):
             return word
         if self._program in LINKING and word[:2] in {"-I", "-L"}:
@@ -184,6 +185,8 @@ class _Abstraction:
         if script := self._script(inner, word[0]):
             return f"{word[0]}{script}{word[0]}"
         if self._concrete and len(inner) <= MOST_CHARS and not _FORMS["private"].search(inner):
+            return word
+        if re.fullmatch(r"[^\w\s]{1,2}", inner):  # a separator
             return word
         if not inner or re.search(r"""[^\w./*@:=,\[\]?<>~^+ -]""", inner) or (" " in inner and not _is_path(inner)):
             return "<string>"

@@ -54,6 +54,22 @@ def test_a_statement_among_the_arguments_has_its_form():
     assert form_of("cat <<EOF\nthe secret\nEOF") == "`cat << EOF <string>`"
 
 
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("sort -t: -k2,2nr maps.list", "sort -t: -k2,2nr <path>"),
+        ("cut -d';' -f2- clients", "cut -d';' -f2- <word>"),
+        ("sort -t$'\\t' -k1.2,1 -o clients list", "sort -t$'\\t' -k1.2,1 -o <word> <word>"),
+        ("awk -F '|' '{print $2}' clients", "awk -F '|' <string> <word>"),
+        ("tail -n+2 clients | paste -sd+ | xargs -P8 -n1 echo", "tail -n+2 <word> | paste -sd+ | xargs -P8 -n1 echo"),
+        ("mysql -p'!?' -u7secret", "mysql <word> <word>"),
+        ("sort -khunter2", "sort <word>"),
+    ],
+)
+def test_separators_and_numbers_of_fields_are_told_and_other_values_at_flags_are_not(line: str, told: str):
+    assert form_of(line) == f"`{told}`"
+
+
 def test_only_the_first_arguments_are_told():
     assert form({str(n): n for n in range(9)}).endswith("7=<number>, …")
     assert form({}) == form(None) == "no arguments"
