@@ -10,6 +10,7 @@ summary and the cause of a failure, and in a revision's note on a failed run.
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 
 import re2
 
@@ -59,8 +60,9 @@ def quoted(message: str) -> str:
     The result is empty if the first sentence gives an instruction.
     """
     line = next((text for text in message.splitlines() if text.strip()), "")
-    kept, _ = parted(line[: 2 * QUOTE_CHARS])
-    return abstract(" ".join(kept)[:QUOTE_CHARS]).strip(" .:;,")
+    kept, _ = parted(_FORMS["package"].sub("", line[: 2 * QUOTE_CHARS]))
+    spaced = (each if before + each in line else f" {each}" for before, each in pairwise(["", *kept]))
+    return abstract("".join(spaced)[:QUOTE_CHARS]).strip(" .:;,")
 
 
 def parted(line: str) -> tuple[list[str], list[str]]:
