@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 from itertools import islice
 
@@ -11,6 +11,7 @@ from writer.analysis.argument_diff import overlap
 from writer.analysis.calls import Call
 from writer.analysis.causes import cause_of
 from writer.analysis.move_values import CHOICES, LITTLE, MOST_WORDS, fields_of, last_word, normal, placeholder_of
+from writer.analysis.statement_moves import taken
 from writer.analysis.statements import SQL_WORDS, statement_of, words
 from writer.nested import parts
 
@@ -18,7 +19,7 @@ VERB_CHARS = 40
 ALTER_CHARS = 400
 """Maximum characters of an ALTER statement that are searched for what it drops."""
 SAME_GOAL = 0.5
-"""Least overlap of words, 0 to 1, at which two statements count as having the same goal."""
+"""Least overlap of words, 0 to 1, at which two statements or programs count as having the same goal."""
 TASK_CHARS = 4_000
 NAME_CHARS = 400
 MOST_FIELDS = 20
@@ -42,8 +43,8 @@ _DROPS = re.compile(r"(?i)\b(?:delete|drop|remove)\b")
 def same_goal(failed: Call, later: Call, task_words: Collection[str] = ()) -> bool:
     """Returns whether two calls of a tool may have the same goal.
 
-    They do, unless they run statements with few words in common, since a tool for SQL or commands serves many goals, or
-    act on different objects, as in ``delete_user(u1)`` and ``delete_user(u2)``.
+    They do, unless they run statements or programs with few words in common, since a tool for SQL, commands or code
+    serves many goals, or act on different objects, as in ``delete_user(u1)`` and ``delete_user(u2)``.
 
     Args:
         failed: the failed call.
@@ -57,6 +58,9 @@ def same_goal(failed: Call, later: Call, task_words: Collection[str] = ()) -> bo
         return False
     before, after = statement_of(failed.arguments), statement_of(later.arguments)
     if before is None or after is None:
+        code = _code_of(failed)
+        if code and (other := _code_of(later)):
+            return len(code & other) >= SAME_GOAL * len(code)
         return not _has_another_object(failed, later, task_words)
     return overlap(*(_without_keywords(text) for text in (before, after))) >= SAME_GOAL
 
@@ -64,6 +68,13 @@ def same_goal(failed: Call, later: Call, task_words: Collection[str] = ()) -> bo
 def words_of(text: str) -> set[str]:
     """Returns the words and numbers of a text that may name an object, in the form in which texts are compared."""
     return set(_WORD.findall(normal(text[:TASK_CHARS]))) - LITTLE
+
+
+def _code_of(call: Call) -> set[str]:
+    """Returns the words of the program that a call passes as its only text; empty: it passes none."""
+    given = call.arguments if isinstance(call.arguments, Mapping) else {}
+    texts = [(str(name), text) for name, text in given.items() if isinstance(text, str)]
+    return words_of(texts[0][1]) if len(texts) == 1 and "code" in taken(call.tool, texts[0][0]) else set()
 
 
 def _has_another_object(failed: Call, later: Call, task_words: Collection[str]) -> bool:

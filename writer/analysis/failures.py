@@ -81,8 +81,6 @@ class _Search:
     """The state of one pass over the calls of a run."""
 
     calls: Sequence[Call]
-    with_status: frozenset[str] = frozenset()
-    """Tools that report errors in `status`; for these, "ok" can be trusted."""
     concrete: bool = False
     task_words: Collection[str] = ()
     recovered: list[Failure] = field(default_factory=list)
@@ -105,8 +103,8 @@ class _Search:
             return
         if call.line is None:
             reached_goal = not says_not_yet(call.output)
-        else:  # a command without output succeeded only if its status can be trusted
-            reached_goal = call.tool in self.with_status or not is_silent(call.output)
+        else:  # a command without output succeeded if its tool has shown an error, for it would show another
+            reached_goal = bool(waiting) or not is_silent(call.output)
         if not reached_goal:
             return
         earlier = self.last_empty.pop(call.tool, None)
@@ -202,8 +200,7 @@ def find(
     The user may complain in the turns, and the task may have asked for a failure. ``concrete``: quote harmless words of
     command lines, in place of placeholders.
     """
-    with_status = frozenset(call.tool for call in calls if call.failed and call.evidence == "status")
-    search = _Search(calls, with_status, concrete, words_of(task))
+    search = _Search(calls, concrete, words_of(task))
     for call in calls:
         search.take(call)
     lost = [*search.lost, *(_never(failed) for waiting in search.open.values() for failed in waiting)]

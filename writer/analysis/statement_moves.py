@@ -49,7 +49,7 @@ def language_in(tool: str, name: str, text: str, *, only: bool) -> Language | No
         text: the argument's value.
         only: true if the call has no other argument.
     """
-    takes = _taken(tool, name)
+    takes = taken(tool, name)
     if "code" in takes and _FORMS["code"].search(text[:CODE_CHARS]):
         return "code"
     if _FORMS["graphql"].match(text):
@@ -69,7 +69,7 @@ def language_in(tool: str, name: str, text: str, *, only: bool) -> Language | No
 
 
 @lru_cache(maxsize=4096)  # the same few tools and arguments come in every run
-def _taken(tool: str, name: str) -> frozenset[str]:
+def taken(tool: str, name: str) -> frozenset[str]:
     """Returns what a tool takes in an argument of this name: command lines, SQL, programs ("code"), actions in words.
 
     The name of the tool alone tells little: ``perform_refund(order_id=…)`` and ``play_song(title=…)`` take no action.

@@ -263,11 +263,11 @@ def test_a_file_that_could_not_be_written_is_not_put_right_by_running_it():
     assert analysed(write, shell("bash bin/run.sh", "built")).kind == "failure_lesson"
 
 
-def test_silence_is_a_success_only_where_the_status_of_the_tool_says_when_it_fails():
-    failing = "mkdir: cannot create directory 'a/b': No such file or directory"
-    after = shell("mkdir -p a/b", "")
-    assert analysed(shell("mkdir a/b", failing, "error"), after).kind == "learned_fix"
-    assert analysed(shell("mkdir a/b", failing), after).kind == "failure_lesson"
+@pytest.mark.parametrize("status", ["ok", "error"])
+def test_silence_is_a_success_of_a_command_that_has_shown_an_error(status: str):
+    failing = shell("mkdir a/b", "mkdir: cannot create directory 'a/b': No such file or directory", status)
+    assert analysed(failing, shell("mkdir -p a/b", "")).kind == "learned_fix"
+    assert analysed(shell("mkdir a", ""), shell("mkdir -p a", "made")).kind is None
 
 
 def test_an_answer_that_is_as_bad_as_before_puts_nothing_right():
@@ -281,3 +281,15 @@ def test_an_empty_bundle_counts_where_a_corrected_name_found_something():
     (fix,) = analysed(first, call("search", {"name": "John Smith"}, '{"total": 1, "results": [7]}')).recovered
     assert fix.evidence == "empty_output"
     assert analysed(first, call("search", {"name": "Mary Jones"}, '{"total": 1, "results": [7]}')).kind is None
+
+
+def test_of_programs_the_one_with_most_of_the_failed_ones_words_puts_it_right_and_no_look_up():
+    def cell(code: str, output: str) -> dict[str, Any]:
+        return call("python", {"code": code}, output)
+
+    failing = cell("sales.groupby('Region')['total'].sum()", "KeyError: 'Region'")
+    look_up = cell("sales.columns", "Index(['region', 'total'])")
+    right = cell("sales.groupby('region')['total'].sum()", "North 3")
+    (fix,) = analysed(failing, look_up, right).recovered
+    assert (fix.succeeded, fix.between) == (2, ("python",))
+    assert analysed(failing, look_up).kind == "failure_lesson"
