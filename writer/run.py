@@ -147,7 +147,7 @@ class FinishedRun(Strict):
         default_factory=list,
         max_length=200,
         description="the agent's steps; left out: the calls that did not fail, of a run with a change without the "
-        "look-ups that came neither just before a change nor after the last one",
+        "look-ups before the last change that no later step needed",
     )
     files: list[line(1_000)] = Field(  # type: ignore[valid-type]
         default_factory=list, max_length=200, description="paths or addresses of files that belong to the run"

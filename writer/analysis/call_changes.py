@@ -1,6 +1,7 @@
 """Tells calls that change something from those that only look something up: by what they run, else by their tool."""
 
 import re
+from collections.abc import Mapping
 
 from writer.analysis.calls import Call
 from writer.analysis.command_names import FILTERS
@@ -17,6 +18,8 @@ _CHANGING = re.compile(
     r"(?:with|explain\s+\(?\s*analy[sz]e)\b.*\b(?:insert\s+into|update|delete\s+from|merge\s+into)\b"
 )
 """Beginnings of statements that change something although their first word is one of READING."""
+_OPENS = re.compile(r"(?i)(?:.*[._])?(?:browse|go_?to|navigate|open|visit)(?:_?to)?(?:_?(?:link|page|site|tab|url))?")
+_ADDRESS = re.compile(r"https?://|about:|file:")
 
 
 def changes(call: Call) -> bool:
@@ -36,3 +39,9 @@ def changes(call: Call) -> bool:
     if statement is None:
         return changes_state(call.tool)
     return statement.split(None, 1)[0].casefold() not in READING or _CHANGING.match(statement) is not None
+
+
+def opens_page(call: Call) -> bool:
+    """Returns whether a call only opens the page of a web address in a browser, by its tool's name."""
+    given = call.arguments.values() if isinstance(call.arguments, Mapping) else ()
+    return bool(_OPENS.fullmatch(call.tool)) and any(_ADDRESS.match(value) for value in given if isinstance(value, str))

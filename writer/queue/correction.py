@@ -55,7 +55,7 @@ async def corrected(connection: AsyncConnection, work: Work) -> ClaimedCase:
 
 def corrected_plan(work: Work, run: StoredRun, traces: Sequence[Mapping[str, JsonValue]]) -> dict[str, object]:
     """Returns the new columns of a case whose plan is another by its calls' outputs and statements; empty: it stays."""
-    plan = plan_by_output(traces, run.calls, run.plan)
+    plan = plan_by_output(traces, run)
     if plan == run.plan:
         return {}
     if work.case.words is None:

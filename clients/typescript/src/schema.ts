@@ -1158,7 +1158,7 @@ export interface components {
             outcome?: "success" | "failure" | "partial" | "aborted" | "unknown";
             /**
              * Plan
-             * @description the agent's steps; left out: the calls that did not fail, of a run with a change without the look-ups that came neither just before a change nor after the last one
+             * @description the agent's steps; left out: the calls that did not fail, of a run with a change without the look-ups before the last change that no later step needed
              */
             plan?: (string | components["schemas"]["PlanStep"])[];
             /**

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.writer.runs import call
-from writer.analysis.call_changes import changes
+from writer.analysis.call_changes import changes, opens_page
 from writer.analysis.calls import Call, calls_in
 
 
@@ -71,3 +71,18 @@ def test_a_line_with_one_command_that_does_more_changes_something(line: str):
 def test_a_statement_that_begins_like_a_query_may_change_rows(statement: str, does: bool):  # noqa: FBT001
     (statement_call,) = calls_in([call("sql", {"query": statement})])
     assert changes(statement_call) is does
+
+
+@pytest.mark.parametrize(
+    ("tool", "url", "opens"),
+    [
+        ("mcp__playwright__browser_navigate", "https://shop.example", True),
+        ("page.goto", "about:blank", True),
+        ("openUrl", "http://shop.example", True),
+        ("navigate_to", "the kitchen", False),
+        ("open_ticket", "https://shop.example", False),
+    ],
+)
+def test_a_call_that_only_opens_a_page_has_an_address(tool: str, url: str, opens: bool):  # noqa: FBT001
+    (one,) = calls_in([call(tool, {"url": url})])
+    assert opens_page(one) is opens

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from writer.analysis.calls import calls_in
+from writer.analysis.calls import StoredRun
 from writer.analysis.state_changes import changes_state
 from writer.retain.plan import MOST_STEPS, STEP_CHARS, CallMade, given_plan, plan_by_output, plan_by_status, plan_of
 
@@ -14,7 +14,13 @@ def call(tool: str, *, failed: bool = False, **arguments: Any) -> CallMade:
 def run(*lines: str) -> list[str]:
     """Returns the plan of a run with one shell tool."""
     traces = [{"tool": "shell", "input": {"command": line}, "output": "ok", "status": "ok"} for line in lines]
-    return plan_by_output(traces, calls_in(traces), plan_by_status(traces))
+    return plan_by_output(traces, StoredRun("", "success", traces, plan=plan_by_status(traces)))
+
+
+def told(calls: list[tuple[str, dict[str, Any], str]], task: str = "") -> list[str]:
+    """Returns the plan of a run by the outputs of its calls."""
+    traces = [{"tool": tool, "input": given, "output": output, "status": "ok"} for tool, given, output in calls]
+    return plan_by_output(traces, StoredRun(task, "success", traces, plan=plan_by_status(traces)))
 
 
 def test_it_is_the_calls_that_changed_something_each_with_the_look_up_before_it():
@@ -51,12 +57,51 @@ def test_what_was_looked_up_after_the_last_change_is_in_the_plan():
 def test_an_agent_with_one_shell_has_its_look_ups_left_out_as_an_agent_with_many_tools():
     looks = ["df -h", "ssh ada uptime", "cat /etc/app.conf"]
     assert run(*looks, "ls /srv", "systemctl stop app", *looks, "git status", "git push") == [
-        "shell(command=ls /srv)",
         "shell(command=systemctl stop app)",
-        "shell(command=git status)",
         "shell(command=git push)",
     ]
     assert run(*looks) == [f"shell(command={line})" for line in looks]
+
+
+def test_a_look_up_is_kept_that_showed_an_id_which_a_later_step_was_the_first_to_use():
+    calls = [
+        ("find_user", {"name": "Ann"}, '{"user": 31}'),
+        ("get_weather", {"city": "Rome"}, "sunny"),
+        ("get_orders", {"user": 31}, '{"orders": "w-700\\nw-701"}'),
+        ("get_order", {"order": "w-701"}, '{"order": "w-701", "user": 31}'),
+        ("get_news", {"topic": "sales"}, "w-701 and other orders"),
+        ("cancel_order", {"order": "w-701"}, "done"),
+    ]
+    kept = ["find_user(name=Ann)", "get_orders(user=31)", "cancel_order(order=w-701)"]
+    assert told(calls, "Cancel what Ann ordered last") == kept
+    assert told(calls, "Cancel order w-701") == kept[2:]
+
+
+def test_a_look_up_at_the_thing_that_the_next_call_changes_is_kept():
+    calls = [
+        ("get_order", {"order": 7}, "open"),
+        ("cancel_order", {"order": 7}, "done"),
+        ("read_file", {"path": "b.py"}, "x"),
+        ("edit_file", {"path": "a.py", "old": "x", "new": "y"}, "done"),
+    ]
+    assert told(calls) == ["get_order(order=7)", "cancel_order(order=7)", "edit_file(path=a.py, old=x, new=y)"]
+
+
+def test_a_page_that_was_left_for_another_is_kept_only_with_a_step_on_it():
+    shop = "https://shop.example"
+    calls = [
+        ("browser_navigate", {"url": f"{shop}/help"}, "Help"),
+        ("browser_read", {"selector": "body"}, "How to send an order back"),
+        ("browser_navigate", {"url": f"{shop}/search"}, "Orders"),
+        ("browser_read", {"selector": "#rows"}, "order w-701"),
+        ("browser_navigate", {"url": f"{shop}/news"}, "News"),
+        ("browser_navigate", {"url": f"{shop}/orders/w-701"}, "Order"),
+        ("browser_click", {"selector": "#refund"}, "clicked"),
+        ("browser_navigate", {"url": f"{shop}/state"}, "Refunded"),
+    ]
+    steps = [f"{tool}({', '.join(f'{name}={value}' for name, value in given.items())})" for tool, given, _ in calls]
+    assert told(calls) == [*steps[2:4], *steps[5:]]
+    assert told(calls[:6]) == steps[:6]  # nothing was changed
 
 
 def test_where_nothing_was_changed_it_is_all_the_calls():
@@ -115,4 +160,4 @@ def test_a_plan_counts_as_given_unless_each_of_its_steps_is_a_call():
     assert given_plan(traces, ["cancel_order(id=7)", "refund_order(id=7)"]) == []  # as another version may have it
     assert given_plan(traces, ["refund_order(id=7)", "tell Ann"]) == ["refund_order(id=7)", "tell Ann"]
     assert given_plan([], ["refund the order"]) == ["refund the order"]
-    assert plan_by_output(traces, calls_in(traces), ["refund the order"]) == ["refund the order"]
+    assert plan_by_output(traces, StoredRun("", "success", traces, plan=["refund the order"])) == ["refund the order"]
