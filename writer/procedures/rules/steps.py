@@ -31,7 +31,7 @@ STATEMENT_CHARS = 200
 
 _EXAMPLE = re.compile(r" \(for example:? (?:`[^`]*`(?:, then `[^`]*`)*|(?:[^()]|\([^()]*\))*|[^)]*)\)")
 """Pattern of examples: statements in backticks, or other values, which may have parentheses of their own."""
-_WORD = re.compile(r"[^\s\"'(),:;{}\[\]<>=]{3,60}")
+_WORD = re.compile(r"[^\s\"'(),:;{}\[\]<>=]{3,60}|[A-Za-z]\d")
 
 
 def worth_repeating(calls: Sequence[Call], task: str, replaced: Collection[int]) -> list[Call]:

@@ -138,6 +138,11 @@ def test_a_look_that_fed_a_later_call_stays_and_one_that_fed_none_goes():
     assert [re.match(r"Call (\w+)", step).group(1) for step in found] == ["get_user", "get_orders", "cancel_order"]
 
 
+def test_a_look_that_found_an_id_of_two_signs_stays():
+    found, read = call("search_mail", {"about": "Acme"}, '[{"id": "m1"}]'), call("read_mail", {"id": "m1"}, "pay 120")
+    assert len(steps(found, read, call("pay", {"sum": 120}))) == 3
+
+
 def test_looks_stay_where_nothing_else_was_done():
     assert len(steps(call("get_user", {"id": "u-1"}, "x"), call("get_weather", {"city": "Oslo"}, "rain"))) == 2
 
