@@ -7,9 +7,11 @@ from writer.analysis.argument_diff import concrete_differences
 from writer.analysis.call_changes import changes
 from writer.analysis.calls import Call
 from writer.analysis.causes import instructs
+from writer.analysis.edits import edit_of
 from writer.analysis.error_output import glimpse, texts_in
 from writer.analysis.failures import MOST_BETWEEN, Failure, RunFailures
 from writer.analysis.placeholders import clean, form
+from writer.analysis.source_differences import source_difference
 
 TOOL_CHARS = 80
 MOST_NAMED = 5
@@ -41,13 +43,17 @@ def changed(run: RunFailures, failure: Failure) -> str:
 
 
 def called_first(run: RunFailures, failure: Failure) -> list[str]:
-    """Returns the calls before a fix, see `calls_before`, by their tools; those of command lines with their form."""
+    """Returns the calls before a fix, see `calls_before`: their tools, with the form of a command line or the edit."""
     if failure.succeeded is None or failure.kind == "other_tool":
         return []
     names = []
     for call in calls_before(run, failure, lookups=True):
-        shown = clean(form(call.arguments, concrete=run.concrete), COMMAND_CHARS)
-        names.append(tool_name(call.tool) if call.line is None else f"{tool_name(call.tool)} with {shown}")
+        name = tool_name(call.tool)
+        if call.line is not None:
+            name += f" with {clean(form(call.arguments, concrete=run.concrete), COMMAND_CHARS)}"
+        elif (edit := edit_of(call, run.calls)) and (change := source_difference(*edit)):
+            name += f" ({clean(change, COMMAND_CHARS)})"
+        names.append(name)
     return list(dict.fromkeys(names))
 
 

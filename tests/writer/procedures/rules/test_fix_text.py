@@ -69,3 +69,17 @@ def test_a_failure_without_a_fix_says_what_to_leave_and_how_the_run_ended():
     assert lesson.learned_procedure_steps[0].startswith("Do not repeat search with arguments of the form")
     assert lesson.learned_procedure_steps[1] == "Look for another way, or say early that it does not work."
     assert "outcome of the whole run: failure" in lesson.critical_contextual_cues
+
+
+def test_an_edit_that_put_a_test_right_is_told_with_its_lines():
+    calls = [
+        {"tool": "bash", "input": {"command": "pytest -q"}, "output": "E   assert 12 == 10\n1 failed in 0.2s"},
+        {"tool": "edit_file", "input": {"path": "cart.py", "old": "return sum(p)", "new": "return sum(p) - off"}},
+        {"tool": "bash", "input": {"command": "pytest -q"}, "output": "4 passed in 0.2s"},
+    ]
+    lesson = explain(StoredRun("Fix the cart", "success", calls)).lesson
+    assert lesson is not None
+    assert lesson.learned_procedure_steps == [
+        "Call edit_file (`return sum(p) - off` in place of `return sum(p)`).",
+        "Call bash with command=`pytest -q`.",
+    ]
