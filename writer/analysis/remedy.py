@@ -54,7 +54,7 @@ def called_first(run: RunFailures, failure: Failure) -> list[str]:
         elif (edit := edit_of(call, run.calls)) and (change := source_difference(*edit)):
             name += f" ({clean(change, COMMAND_CHARS)})"
         names.append(name)
-    return list(dict.fromkeys(names))
+    return [name for name in dict.fromkeys(names) if name != tool_name(failure.tool)]  # alone, it says nothing
 
 
 def calls_before(run: RunFailures, failure: Failure, *, lookups: bool = False) -> list[Call]:

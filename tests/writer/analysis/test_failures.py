@@ -290,6 +290,9 @@ def test_of_programs_the_one_with_most_of_the_failed_ones_words_puts_it_right_an
     failing = cell("sales.groupby('Region')['total'].sum()", "KeyError: 'Region'")
     look_up = cell("sales.columns", "Index(['region', 'total'])")
     right = cell("sales.groupby('region')['total'].sum()", "North 3")
-    (fix,) = analysed(failing, look_up, right).recovered
+    analysis = analysed(failing, look_up, right)
+    (fix,) = analysis.recovered
     assert (fix.succeeded, fix.between) == (2, ("python",))
+    assert analysis.lesson is not None
+    assert "Call python." not in analysis.lesson.learned_procedure_steps  # it says nothing
     assert analysed(failing, look_up).kind == "failure_lesson"
