@@ -123,10 +123,10 @@ class _Search:
 
         The same call with the same error shows that the fix reached another goal.
         """
-        for failure in reversed(self.recovered[-MOST_OPEN:]):
+        for place, failure in enumerate(reversed(self.recovered[-MOST_OPEN:]), start=1):
             last = self.calls[failure.failed[-1]]
             if failure.differences and _made(last) == _made(call):
-                self.recovered.remove(failure)
+                del self.recovered[-place]
                 return [self.calls[at] for at in failure.failed]
         return []
 
@@ -215,9 +215,9 @@ def find(
     lost = [failure for failure, done in pairs if done is None]
     wanted = _FORMS["asks"].search(beginning(task, TASK_CHARS))
     asked = wanted is not None and _FORMS["not"].search(wanted.group()) is None
-    intended = [each for each in lost if asked or _came_to_the_same([calls[at] for at in each.failed])]
-    rest = tuple(each for each in lost if each not in intended)
-    return RunFailures(calls, tuple(recovered), rest, tuple(intended), concrete=concrete)
+    meant = [asked or _came_to_the_same([calls[at] for at in each.failed]) for each in lost]
+    intended, rest = tuple(compress(lost, meant)), tuple(compress(lost, map(not_, meant)))
+    return RunFailures(calls, tuple(recovered), rest, intended, concrete=concrete)
 
 
 def complaints(turns: Iterable[object]) -> list[str]:

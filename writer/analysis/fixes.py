@@ -132,15 +132,15 @@ def failures_of(run: StoredRun, given_plan: Sequence[str] = ()) -> list[RunFailu
     kept: dict[str, RunFailure] = {}
     for failure in chain.from_iterable(_in_parts(failures, each) for each in (*failures.recovered, *failures.lost)):
         asking = failures.calls[failure.failed[0]]  # advice is asked for when the first call has failed
-        if asking.failure is None:
+        line = line_of(asking)
+        if asking.failure is None or (line not in kept and len(kept) == MOST_FAILURES):
             continue
-        sign, calls = sign_of(asking, run.task), len(failure.failed)
+        sign, calls = kept[line].sign if line in kept else sign_of(asking, run.task), len(failure.failed)
         fix = None if failure.succeeded is None else replace(_fix(failures, failure, asking), plan=plan)
-        if sign.line in kept:
-            earlier = kept[sign.line]
-            sign, calls, fix = earlier.sign, earlier.calls + calls, fix or earlier.fix
-        kept[sign.line] = RunFailure(sign, quoted(asking.failure), calls, fix)
-    return list(kept.values())[:MOST_FAILURES]
+        if line in kept:
+            calls, fix = kept[line].calls + calls, fix or kept[line].fix
+        kept[line] = RunFailure(sign, quoted(asking.failure), calls, fix)
+    return list(kept.values())
 
 
 def _in_parts(failures: RunFailures, failure: Failure) -> list[Failure]:

@@ -1,5 +1,6 @@
 """What failed in a run, and which later call put it right."""
 
+import time
 from typing import Any
 
 import pytest
@@ -296,3 +297,10 @@ def test_of_programs_the_one_with_most_of_the_failed_ones_words_puts_it_right_an
     assert analysis.lesson is not None
     assert "Call python." not in analysis.lesson.learned_procedure_steps  # it says nothing
     assert analysed(failing, look_up).kind == "failure_lesson"
+
+
+def test_thousands_of_failures_that_the_task_wanted_take_a_moment():
+    calls = [call(f"t{n}", {"n": n}, FAILED) for n in range(10_000)]
+    started = time.process_time()
+    assert analysed(*calls, task="Check that each call fails").lesson is None
+    assert time.process_time() - started < 4  # a quadratic search takes 10 s
