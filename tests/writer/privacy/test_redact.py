@@ -207,6 +207,9 @@ def test_a_secret_between_spaces_never_stays(before: str, secret: str, after: st
         "-----BEGIN " + "PRIVATE KEY-----",
         "authorization: ",
         "--password",
+        f"password is {'A.' * 30}!x ",
+        f"(password) VALUES ({61 * chr(39)}x ",
+        f"password{60 * ' '}:{3_900 * ' '}x\n",
     ],
 )
 def test_a_long_text_made_to_be_slow_is_redacted_all_the_same(unit: str) -> None:
