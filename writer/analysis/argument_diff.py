@@ -89,7 +89,7 @@ def concrete_differences(before: object, after: object) -> list[str]:
     def how(name: str, old: object, new: object) -> str:
         if old is _ABSENT:
             return told(name, new) or kind_of(new)
-        return _told_change(re.sub(r"(?:[.]?[0-9]+)+$", "", name), old, new)
+        return _told_change(name.rstrip(".0123456789"), old, new)
 
     return [change.how for change in _compared(as_object(before), as_object(after), how)]
 

@@ -229,3 +229,10 @@ def test_long_statements_take_a_moment(part: str):
 )
 def test_what_made_the_difference_is_told_and_data_of_the_run_is_not(before: Any, after: Any, told: list[str]):
     assert concrete_differences(before, after) == told
+
+
+@pytest.mark.parametrize("name", ["old_str", f"a{30 * '0'}b"], ids=["of a ruler", "with many digits"])
+def test_a_change_takes_a_moment(name: str):
+    started = time.process_time()
+    assert len(concrete_differences({name: "%" * 60}, {name: "%" * 60 + "Results"})) == 1
+    assert time.process_time() - started < 2
