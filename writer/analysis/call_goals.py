@@ -121,7 +121,7 @@ def _verb(arguments: object) -> str:
     The result is empty without a statement.
     """
     text = statement_of(arguments) or next((part for part in parts(arguments) if isinstance(part, str)), "")
-    word = text[:VERB_CHARS].split(None, 1)[0].casefold() if text.strip() else ""
+    word = text.lstrip()[:VERB_CHARS].split(None, 1)[0].casefold() if text.strip() else ""
     if word == "alter" and _DROPS.search(text[:ALTER_CHARS]):
         return "alter drop"
     return word if word in _VERBS else ""

@@ -299,6 +299,11 @@ def test_of_programs_the_one_with_most_of_the_failed_ones_words_puts_it_right_an
     assert analysed(failing, look_up).kind == "failure_lesson"
 
 
+def test_a_text_with_a_deep_indent_is_read_as_another_is():
+    [failure] = analysed(call("edit", " " * 50 + "a", FAILED), call("edit", " " * 50 + "b")).recovered
+    assert failure.kind == "args_changed"
+
+
 def test_thousands_of_failures_that_the_task_wanted_take_a_moment():
     calls = [call(f"t{n}", {"n": n}, FAILED) for n in range(10_000)]
     started = time.process_time()
