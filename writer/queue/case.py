@@ -47,6 +47,7 @@ from writer.privacy.words import Words
 from writer.procedures import versions
 from writer.procedures.learn_from_run import Lessons, UsedVersion
 from writer.queue.lease import Lease
+from writer.storable import storable
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +237,7 @@ async def close(connection: AsyncConnection, batch: Sequence[Work], kept: Mappin
             "stored_moves": list(work.moves),
             "ends_as": "merged" if work.held.row_id in kept else "ready",
             "kept": kept.get(work.held.row_id),
-            "errors": searchable("\n".join(work.errors)),
+            "errors": searchable(storable("\n".join(work.errors))),
         }
         for work in batch
     ]

@@ -159,6 +159,7 @@ async def test_any_json_that_a_tool_may_answer_is_kept_as_it_is(value: Any, alic
 NUL_IN_EACH_TEXT = [
     ("/v1/retain", run(task="a\x00b", plan=["c\x00"], tags=["d\x00"])),
     ("/v1/retain", run(tool_traces=[{"tool": "e\x00", "input": {"\x00": "\x00"}, "output": "f\x00"}])),
+    ("/v1/retain", run(tool_traces=[{"tool": "e", "output": "Error: f\x00 not found", "status": "error"}])),
     ("/v1/retain", run(turns=[{"role": "user\x00", "name": "g\x00", "content": "h\x00"}])),
     (
         "/v1/sessions/nul/turns",
