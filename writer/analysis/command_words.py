@@ -217,7 +217,7 @@ class _Abstraction:
             return word
         if word[0].isdigit() and re.fullmatch(r"[\d.,:-]+", word):
             return "<number>"
-        if assigned := _FORMS["assigned"].fullmatch(word):
+        if word.count("=") <= MOST_CHARS and (assigned := _FORMS["assigned"].fullmatch(word)):
             return self._assigned(assigned[1], assigned[2])
         if url := _FORMS["url"].fullmatch(word):
             local = _FORMS["local"].match(url[2])
