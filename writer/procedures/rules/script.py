@@ -15,6 +15,7 @@ from writer.run import ScriptData
 
 TASK_CHARS = 240
 MOST_PLAN_STEPS = 100
+STEP_CHARS = 900
 MOST_NAMED = 5
 MOST_LOOKED_AT = 200
 
@@ -58,8 +59,8 @@ def planned(plan: Sequence[str], level: AbstractionLevel, calls: Sequence[Call] 
     Words that are values in the run's calls are values in its plan, too.
     """
     known = _values_in(calls)
-    once = groupby(clean(step, 900) for step in plan[:MOST_PLAN_STEPS])
-    return [_at_level(step, abstract(step, known, is_task=True), level) for step, _ in once if step]
+    once = groupby(clean(step, STEP_CHARS) for step in plan[:MOST_PLAN_STEPS])
+    return [_at_level(step, clean(abstract(step, known, is_task=True), STEP_CHARS), level) for step, _ in once if step]
 
 
 def _values_in(calls: Sequence[Call]) -> set[str]:

@@ -70,6 +70,11 @@ def test_a_plan_is_the_steps_of_a_run_without_calls():
     assert steps(plan=plan)[0] == "Open the file <path> (for example: Open the file /etc/hosts)"
 
 
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_step_of_a_plan_with_hundreds_of_values_is_shortened(level: AbstractionLevel):
+    assert "…" in steps(plan=["12 " * 600], level=level)[0]
+
+
 def test_a_run_that_did_nothing_has_no_script():
     assert script(run(), "hybrid") is None
     assert script(run(call("sql", None, "boom", "error")), "hybrid") is None
