@@ -4,6 +4,8 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import islice
 
+import re2
+
 from writer.analysis.calls import Call
 from writer.analysis.move_values import placeholder_of
 from writer.analysis.source_differences import ADDED, PATCH, SOURCE_CHARS
@@ -18,7 +20,7 @@ _PAIRS = {
     "after": "before", "replace": "search", "replacement": "original",
 }  # fmt: skip
 """Names of the argument that holds the text which an edit puts in, and of the one that it takes out, if any."""
-_BLOCK = re.compile(r"<{5,} ?SEARCH\n(.*?)\n?={5,}\n(.*?)\n?>{5,} ?REPLACE", re.DOTALL)
+_BLOCK = re2.compile(r"(?s)<{5,} ?SEARCH\n(.*?)\n?={5,}\n(.*?)\n?>{5,} ?REPLACE")
 """A text that is taken out, and the one that is put in its place, in a text of several such blocks."""
 _REMOVED = re.compile(r"(?m)^-(?!-- )(.*)$")
 """A line that a patch removes."""

@@ -1,11 +1,13 @@
 """Fixes of failed calls: the least that made the difference, with values that tell and without data of the run."""
 
+import time
 from typing import Any
 
 import pytest
 
 from writer.analysis.calls import Call, StoredRun, calls_in
 from writer.analysis.dangers import is_dangerous, names_danger
+from writer.analysis.edits import edit_of
 from writer.analysis.fixes import RunFailure, change_terms, failures_of, has_change, sign_of
 from writer.retain.plan import step_of
 
@@ -283,3 +285,10 @@ def test_a_command_that_an_output_told_the_agent_to_run_is_no_part_of_a_fix():
     )
     assert failure.fix is not None
     assert failure.fix.first == []
+
+
+def test_thousands_of_edits_that_only_begin_take_a_moment():
+    calls = calls_in([{"tool": "edit", "input": {"diff": "<<<<< SEARCH\n=====\n" * 500}, "output": "ok"}])
+    started = time.process_time()
+    assert edit_of(calls[0], calls) is None
+    assert time.process_time() - started < 2
