@@ -43,6 +43,8 @@ _WORD = re.compile(r"[^\W_]+")
 UNSPACED = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff"
 """Ranges of the scripts that are written without spaces; in these, each two neighbouring letters count as a word."""
 _UNSPACED = re.compile(rf"[{UNSPACED}]+")
+_LONG = re.compile(r"\S{1000}")
+"""Part of a text without spaces: Postgres reads one in a time that grows with the square of its length."""
 _MARKS = re.compile("[" + "".join(sign for sign in map(chr, range(0x300, 0x3100)) if category(sign)[0] == "M") + "]")
 """Vowel signs, tones and accents that are no part of a letter's normal form; for Postgres they are no letters."""
 
@@ -58,7 +60,7 @@ def searchable(text: str) -> str:
     Marks that are no part of a composed letter, such as vowel signs, are left out. In scripts that are written without
     spaces, each two neighbouring letters become a word, separate from words of other scripts beside them.
     """
-    return _UNSPACED.sub(_pairs, _MARKS.sub("", normalised(text)))
+    return _LONG.sub(r"\g<0> ", _UNSPACED.sub(_pairs, _MARKS.sub("", normalised(text))))
 
 
 def words(text: str) -> list[str]:

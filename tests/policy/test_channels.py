@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from policy.channels import MOST_WORDS, cosine, gain, idf, incidence, likeness, weight_of_pairs, words
+from policy.channels import MOST_WORDS, cosine, gain, idf, incidence, likeness, searchable, weight_of_pairs, words
 from tests.policy.banks import terms
 
 
@@ -47,6 +47,10 @@ def test_of_a_text_of_100_000_words_the_beginning_and_the_end_count():
     found = words(" ".join(f"w{number}" for number in range(100_000)))
     assert len(found) == MOST_WORDS
     assert (found[0], found[-1]) == ("w0", "w99999")
+
+
+def test_a_text_without_spaces_is_indexed_in_parts():
+    assert max(map(len, searchable("a_" * 10_000).split())) == 1_000  # Postgres reads one of 20,000 in 2.5 s
 
 
 def test_the_cosine_of_a_text_with_itself_is_1_and_without_common_terms_0():
