@@ -218,6 +218,10 @@ def test_a_long_text_made_to_be_slow_is_redacted_all_the_same(unit: str) -> None
     assert redact_text(clean) == (clean, {})
 
 
+def test_a_long_line_below_the_name_of_a_secret_is_cut_between_letters() -> None:
+    assert redact_text(f"password:\n  - A12{'é' * 3_000}!")[0].startswith("password:\n  - [REDACTED:")
+
+
 def test_names_that_come_in_every_run_are_searched_once() -> None:
     def seconds(names: list[str]) -> float:
         begin = time.process_time()
