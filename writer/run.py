@@ -54,6 +54,7 @@ It is part of a URL's path: no control characters, and no part between slashes t
 """
 Tag = line(100)
 ToolName = line(200)
+KindName = line(200)
 
 
 class Strict(BaseModel):
@@ -185,14 +186,14 @@ class FinishedRun(Strict):
     )
     prompt_snapshot: Payload = None
     procedure: LearnedProcedure | None = None
-    task_type: line(200) | None = Field(  # type: ignore[valid-type]
+    task_type: KindName | None = Field(  # type: ignore[valid-type]
         default=None,
         description="kind of work of the procedures learned from the run; null: as its calls show",
     )
     trigger: line(240) | None = Field(  # type: ignore[valid-type]
         default=None, description="one sentence that says when to use them; null: made from the task"
     )
-    query_kind: line(200) | None = Field(  # type: ignore[valid-type]
+    query_kind: KindName | None = Field(  # type: ignore[valid-type]
         default=None, description="kind of request that the run answered, in any words; null: as the task's words show"
     )
     run_id: UUID | None = Field(

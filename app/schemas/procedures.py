@@ -18,7 +18,7 @@ from retrieval.tables.kinds import (
     ProcedureStatus,
     ReviewVerdict,
 )
-from writer.run import AgentKey, Strict, Tag
+from writer.run import AgentKey, KindName, Strict, Tag
 
 
 class ProcedureSearchIn(Strict):
@@ -28,10 +28,10 @@ class ProcedureSearchIn(Strict):
     trigger: SearchText | None = Field(
         default=None, description="the task, or the situation in which the procedure should be used"
     )
-    task_type: Tag | None = None
+    task_type: KindName | None = None
     domain: Tag | None = None
     tags: list[Tag] = Field(default_factory=list, max_length=50, description="tags that one of its runs must have")
-    query_kind: Tag | None = Field(default=None, description="kind of request its run answered")
+    query_kind: KindName | None = Field(default=None, description="kind of request its run answered")
     min_success_score: Share | None = Field(default=None, description="least success of its run, 0 to 1")
     max_duration_ms: Milliseconds | None = Field(default=None, description="maximum total duration of its run's calls")
     min_similarity: Similarity | None = Field(

@@ -127,6 +127,13 @@ async def test_search_finds_by_trigger_and_attributes(alice: User):
     await post(alice, "/search", 422, agent=AGENT, trigger="  ")
 
 
+async def test_the_longest_kind_of_work_and_of_request_that_a_run_may_name_can_be_searched_for(alice: User):
+    named = {"task_type": "k" * 200, "query_kind": "q" * 200}
+    await learn(alice, **named)
+    (found,) = (await post(alice, "/search", agent=AGENT, **named))["procedures"]
+    assert found["trigger"] == TASK
+
+
 async def test_two_procedures_with_one_trigger_are_told_as_alternatives(alice: User):
     for tools in (("drain", "restart"), ("snapshot", "reinstall", "start")):
         await learn(alice, tool_traces=calls(*tools))
