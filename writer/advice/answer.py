@@ -54,8 +54,7 @@ def first_like(failed: Call, calls: Sequence[Call]) -> tuple[Call, Sequence[Call
     """Returns the first of a run's calls that failed like the failed call, and the calls tried after it."""
     line = line_of(failed)
     like = (place for place, call in enumerate(calls) if failed.failed and call.failed and line_of(call) == line)
-    first = next(like, None)
-    first = calls.index(failed) if first is None else first
+    first = next(like, calls.index(failed))
     return calls[first], calls[first + 1 :]
 
 

@@ -34,6 +34,8 @@ _FORMS = patterns("writer.analysis", "command_words")
 _WORDS = word_sets("writer.analysis", "command_words")
 MOST_PARTS = 3
 """Maximum parts of a name with colons, such as a mount with its mode."""
+MOST_ASSIGNED = 100
+"""Maximum number of assignments in one word that are read."""
 MOST_CHARS = 100
 """Maximum characters of a quoted text that the concrete level of abstraction keeps, about a line."""
 
@@ -217,7 +219,7 @@ class _Abstraction:
             return word
         if word[0].isdigit() and re.fullmatch(r"[\d.,:-]+", word):
             return "<number>"
-        if word.count("=") <= MOST_CHARS and (assigned := _FORMS["assigned"].fullmatch(word)):
+        if word.count("=") <= MOST_ASSIGNED and (assigned := _FORMS["assigned"].fullmatch(word)):
             return self._assigned(assigned[1], assigned[2])
         if url := _FORMS["url"].fullmatch(word):
             local = _FORMS["local"].match(url[2])

@@ -8,7 +8,7 @@ import re2
 
 from writer.analysis.calls import Call
 from writer.analysis.move_values import placeholder_of
-from writer.analysis.source_differences import ADDED, PATCH, SOURCE_CHARS
+from writer.analysis.source_differences import ADDED, PATCH, SOURCE_CHARS, source_difference
 
 MOST_EDITS = 20
 MOST_ARGUMENTS = 8
@@ -56,6 +56,15 @@ def edit_of(call: Call, calls: Sequence[Call]) -> Edit | None:
         if PATCH.search(text):
             return "patch", "\n".join(_REMOVED.findall(text)), "\n".join(ADDED.findall(text))
     return _overwritten(call, texts, calls)
+
+
+def edit_difference(call: Call, calls: Sequence[Call]) -> str | None:
+    """Describes the lines that a call edits, see ``source_difference``; None: it makes no edit that is known.
+
+    The arguments are those of ``edit_of``.
+    """
+    edit = edit_of(call, calls)
+    return source_difference(*edit) if edit else None
 
 
 def _pair(arguments: Mapping[object, object]) -> tuple[str, str] | None:

@@ -23,12 +23,12 @@ from writer.analysis.argument_diff import (
 from writer.analysis.calls import Call, StoredRun
 from writer.analysis.causes import quoted
 from writer.analysis.dangers import is_dangerous
-from writer.analysis.edits import edit_of
+from writer.analysis.edits import edit_difference, edit_of
 from writer.analysis.failures import Failure, RunFailures, find
 from writer.analysis.moves import moves_of_call, named_by
 from writer.analysis.placeholders import abstract, clean, without_placeholders
 from writer.analysis.remedy import calls_before, instead, tool_name
-from writer.analysis.source_differences import source_difference, source_terms
+from writer.analysis.source_differences import source_terms
 from writer.analysis.statements import language_of, statement_of, tokens
 from writer.analysis.value_differences import statement_told
 
@@ -190,7 +190,7 @@ def _fix(failures: RunFailures, failure: Failure, asking: Call) -> Fix:
 
 def _in_words(call: Call, calls: Sequence[Call]) -> str:
     """Returns a call by its tool and the statement that it runs or the edit that it makes."""
-    if (edit := edit_of(call, calls)) and (change := source_difference(*edit)):
+    if change := edit_difference(call, calls):
         return clean(f"{tool_name(call.tool)} ({change})", PART_CHARS)
     statement = statement_of(call.arguments)
     language = language_of(statement) if statement else None

@@ -7,11 +7,10 @@ from writer.analysis.argument_diff import concrete_differences
 from writer.analysis.call_changes import changes
 from writer.analysis.calls import Call
 from writer.analysis.causes import instructs
-from writer.analysis.edits import edit_of
+from writer.analysis.edits import edit_difference
 from writer.analysis.error_output import glimpse, texts_in
 from writer.analysis.failures import MOST_BETWEEN, Failure, RunFailures
 from writer.analysis.placeholders import clean, form
-from writer.analysis.source_differences import source_difference
 
 TOOL_CHARS = 80
 MOST_NAMED = 5
@@ -51,7 +50,7 @@ def called_first(run: RunFailures, failure: Failure) -> list[str]:
         name = tool_name(call.tool)
         if call.line is not None:
             name += f" with {clean(form(call.arguments, concrete=run.concrete), COMMAND_CHARS)}"
-        elif (edit := edit_of(call, run.calls)) and (change := source_difference(*edit)):
+        elif change := edit_difference(call, run.calls):
             name += f" ({clean(change, COMMAND_CHARS)})"
         names.append(name)
     return [name for name in dict.fromkeys(names) if name != tool_name(failure.tool)]  # alone, it says nothing
