@@ -98,10 +98,9 @@ def _block(data: bytes, start: int, end: int) -> tuple[list[Span], int] | None:
         depth = len(line) - len(line.lstrip(b" \t"))
         if line.strip() and depth <= len(head[1]) and not line.lstrip().startswith(b"- "):
             break
-        read = start + len(line[:LONGEST_LINE].decode(errors="ignore").encode())
-        if item := _BYTES["item"].fullmatch(data, start, read):
-            last = item.end(2) if read == end else end
-            spans.append((item.start(2), last, ARGUMENT if head[3] and len(item[2].split()) == 1 else SET))
+        whole_letters = line[:LONGEST_LINE].decode(errors="ignore").encode()
+        if item := _BYTES["item"].fullmatch(data, start, start + len(whole_letters)):
+            spans.append((*item.span(2), ARGUMENT if head[3] and len(item[2].split()) == 1 else SET))
         below = end + 1
     return spans, below
 
